@@ -1,0 +1,1 @@
+//! Lands one log entry exactly once.

@@ -1,0 +1,54 @@
+//! What the library takes from the machine only through its caller: time, waiting and chance.
+
+use std::time::Duration;
+
+use chrono::{DateTime, Utc};
+
+/// Gives a load its time, its waits and its random numbers.
+///
+/// The library never reads the wall clock by itself. A service passes [`SystemHost`]; a simulation passes its own,
+/// and then the same seed gives the same run.
+#[async_trait::async_trait]
+pub trait Host: Send + Sync + std::fmt::Debug {
+    /// The wall-clock time, for `lastUpdated`, `modificationTime` and commit timestamps only.
+    fn now(&self) -> DateTime<Utc>;
+    /// Time since some fixed point, never going backwards, for deadlines and durations.
+    fn elapsed(&self) -> Duration;
+    /// Waits.
+    async fn sleep(&self, duration: Duration);
+    /// A number no other load draws: tokens and file names are made of it.
+    fn random(&self) -> u128;
+}
+
+/// The [`Host`] of a process on a real machine.
+#[derive(Debug)]
+pub struct SystemHost {
+    start: std::time::Instant,
+}
+
+impl Default for SystemHost {
+    #[allow(clippy::disallowed_methods, reason = "the one adapter through which a caller lends its clock")]
+    fn default() -> Self {
+        Self { start: std::time::Instant::now() }
+    }
+}
+
+#[allow(clippy::disallowed_methods, reason = "the one adapter through which a caller lends its clock")]
+#[async_trait::async_trait]
+impl Host for SystemHost {
+    fn now(&self) -> DateTime<Utc> {
+        std::time::SystemTime::now().into()
+    }
+
+    fn elapsed(&self) -> Duration {
+        self.start.elapsed()
+    }
+
+    async fn sleep(&self, duration: Duration) {
+        tokio::time::sleep(duration).await;
+    }
+
+    fn random(&self) -> u128 {
+        uuid::Uuid::new_v4().as_u128()
+    }
+}

@@ -1,0 +1,308 @@
+//! What is asked: plain data, the same words as the command line.
+
+use std::fmt;
+use std::time::Duration;
+
+use serde::{Deserialize, Serialize};
+
+use crate::error::{Error, Result};
+
+/// One logical write: a contract, with or without identities.
+///
+/// ```
+/// # fn main() -> deltaonce::Result<()> {
+/// use deltaonce::Load;
+/// let load = Load::merge(["order_id"])
+///     .newest_by("source_updated_at desc, source_lsn desc")?
+///     .txn("orders", 42);
+/// # let _ = load; Ok(()) }
+/// ```
+#[derive(Debug, Clone, PartialEq, Serialize, Deserialize)]
+pub struct Load {
+    /// What the load does to the table.
+    pub contract: Contract,
+    /// Recorded in the same log entry as the rows; all already recorded: the load is skipped.
+    #[serde(default)]
+    pub identities: Vec<Identity>,
+    /// Free text kept in the log entry and on the receipt, to find a run again.
+    #[serde(default)]
+    pub run_id: Option<String>,
+    /// Whether a replace may be given no rows at all (it then only deletes).
+    #[serde(default)]
+    pub allow_empty: bool,
+    /// What a null in a key column means.
+    #[serde(default)]
+    pub null_keys: NullKeys,
+    /// How to make the table where there is none; without it the source's own types are taken, if it has any.
+    #[serde(default)]
+    pub create: Option<TableSpec>,
+    /// How long the commit may go on trying before it ends as retryable or unknown.
+    #[serde(default = "Load::default_deadline")]
+    pub deadline: Duration,
+}
+
+/// What a load does to the table.
+#[derive(Debug, Clone, PartialEq, Eq, Serialize, Deserialize)]
+#[serde(rename_all = "snake_case")]
+pub enum Contract {
+    /// Adds all rows.
+    Append,
+    /// Deletes the rows of a scope and writes the new ones, in one commit.
+    Replace(Scope),
+    /// Upserts on a key.
+    Merge {
+        /// Columns that identify a row.
+        key: Vec<String>,
+        /// Which of two rows with one key is newer; without it keys must be unique in the source.
+        order: Option<Order>,
+    },
+    /// Adds only rows whose key is absent.
+    Insert {
+        /// Columns that identify a row.
+        key: Vec<String>,
+    },
+}
+
+impl Contract {
+    /// The contract's one-word name.
+    #[must_use]
+    pub fn name(&self) -> &'static str {
+        match self {
+            Self::Append => "append",
+            Self::Replace(_) => "replace",
+            Self::Merge { .. } => "merge",
+            Self::Insert { .. } => "insert",
+        }
+    }
+}
+
+/// The rows a replace takes out, and the only rows it may write.
+#[derive(Debug, Clone, PartialEq, Eq, Serialize, Deserialize)]
+#[serde(rename_all = "snake_case")]
+pub enum Scope {
+    /// Rows for which a SQL predicate over the table's columns is true.
+    Where(String),
+    /// Rows with `start <= column < end`.
+    Interval {
+        /// The column.
+        column: String,
+        /// First value inside, as text in the column's type.
+        start: String,
+        /// First value outside, as text in the column's type.
+        end: String,
+    },
+    /// The partitions that have a row in the source.
+    Partitions,
+    /// The whole table.
+    All,
+}
+
+impl Scope {
+    /// Reads `COLUMN=START/END`.
+    ///
+    /// # Errors
+    /// [`ErrorKind::Invalid`](crate::ErrorKind::Invalid) where one of the three is missing.
+    pub fn interval(text: &str) -> Result<Self> {
+        let parts = text.split_once('=').and_then(|(column, range)| {
+            let (start, end) = range.split_once('/')?;
+            (![column, start, end].iter().any(|part| part.trim().is_empty()))
+                .then(|| (column.trim().to_owned(), start.trim().to_owned(), end.trim().to_owned()))
+        });
+        let Some((column, start, end)) = parts else {
+            return Err(Error::invalid(format!("interval '{text}' is not COLUMN=START/END"))
+                .hint("for example order_ts=2026-10-05T00:00:00Z/2026-10-06T00:00:00Z; the end is not inside"));
+        };
+        Ok(Self::Interval { column, start, end })
+    }
+}
+
+/// A declared order over rows with one key; the first row by it is the newest.
+#[derive(Debug, Clone, PartialEq, Eq, Serialize, Deserialize)]
+pub struct Order(pub Vec<OrderColumn>);
+
+/// One column of an [`Order`]. Nulls are oldest, whatever the direction.
+#[derive(Debug, Clone, PartialEq, Eq, Serialize, Deserialize)]
+pub struct OrderColumn {
+    /// The column.
+    pub name: String,
+    /// Whether the greatest value is the newest (`desc`) or the least (`asc`).
+    pub descending: bool,
+}
+
+impl Order {
+    /// Reads `"source_updated_at desc, source_lsn desc"`; a column without a direction is `desc`, since newest comes first.
+    ///
+    /// # Errors
+    /// [`ErrorKind::Invalid`](crate::ErrorKind::Invalid) for an empty list, an unknown direction or a column named twice.
+    pub fn parse(text: &str) -> Result<Self> {
+        let mut columns: Vec<OrderColumn> = Vec::new();
+        for part in text.split(',') {
+            let words: Vec<&str> = part.split_whitespace().collect();
+            let (name, direction) = match words.as_slice() {
+                [name] => (*name, "desc"),
+                [name, direction] => (*name, *direction),
+                _ => return Err(Error::invalid(format!("order '{text}' is not a list of COLUMN [asc|desc]"))),
+            };
+            let descending = match direction.to_ascii_lowercase().as_str() {
+                "desc" => true,
+                "asc" => false,
+                other => return Err(Error::invalid(format!("order '{text}' has the direction '{other}'; use asc or desc"))),
+            };
+            if columns.iter().any(|column| column.name == name) {
+                return Err(Error::invalid(format!("order '{text}' names column '{name}' twice")));
+            }
+            columns.push(OrderColumn { name: name.to_owned(), descending });
+        }
+        Ok(Self(columns))
+    }
+}
+
+impl fmt::Display for Order {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        for (i, column) in self.0.iter().enumerate() {
+            let comma = if i == 0 { "" } else { ", " };
+            let direction = if column.descending { "desc" } else { "asc" };
+            write!(f, "{comma}{} {direction}", column.name)?;
+        }
+        Ok(())
+    }
+}
+
+/// An application transaction: Delta's `txn` action (protocol, "Transaction Identifiers").
+#[derive(Debug, Clone, PartialEq, Eq, Hash, Serialize, Deserialize)]
+pub struct Identity {
+    /// txnAppId.
+    pub app_id: String,
+    /// txnVersion; 0 for a named identity (`write_id`).
+    pub version: i64,
+}
+
+impl fmt::Display for Identity {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        write!(f, "{}={}", self.app_id, self.version)
+    }
+}
+
+/// What a null in a key column means.
+#[derive(Debug, Clone, Copy, PartialEq, Eq, Default, Serialize, Deserialize)]
+#[serde(rename_all = "snake_case")]
+pub enum NullKeys {
+    /// Rows with a null in the key are refused.
+    #[default]
+    Refuse,
+    /// Null equals null.
+    Match,
+}
+
+/// How to make a table.
+#[derive(Debug, Clone, PartialEq, Eq, Default, Serialize, Deserialize)]
+pub struct TableSpec {
+    /// Delta's schema JSON, or a SQL column list; none: the source's own types.
+    pub schema: Option<String>,
+    /// Partition columns, in order.
+    pub partition_by: Vec<String>,
+    /// Table properties (`delta.*` and others).
+    pub properties: Vec<(String, String)>,
+}
+
+impl Load {
+    fn of(contract: Contract) -> Self {
+        Self {
+            contract,
+            identities: Vec::new(),
+            run_id: None,
+            allow_empty: false,
+            null_keys: NullKeys::default(),
+            create: None,
+            deadline: Self::default_deadline(),
+        }
+    }
+
+    fn default_deadline() -> Duration {
+        Duration::from_secs(120)
+    }
+
+    /// A load that adds all rows.
+    #[must_use]
+    pub fn append() -> Self {
+        Self::of(Contract::Append)
+    }
+
+    /// A load that replaces the rows of a scope.
+    #[must_use]
+    pub fn replace(scope: Scope) -> Self {
+        Self::of(Contract::Replace(scope))
+    }
+
+    /// A load that upserts on a key.
+    #[must_use]
+    pub fn merge<S: Into<String>>(key: impl IntoIterator<Item = S>) -> Self {
+        Self::of(Contract::Merge { key: key.into_iter().map(Into::into).collect(), order: None })
+    }
+
+    /// A load that adds rows whose key is absent.
+    #[must_use]
+    pub fn insert<S: Into<String>>(key: impl IntoIterator<Item = S>) -> Self {
+        Self::of(Contract::Insert { key: key.into_iter().map(Into::into).collect() })
+    }
+
+    /// Declares which of two rows with one key is newer; see [`Order::parse`].
+    ///
+    /// # Errors
+    /// [`ErrorKind::Invalid`](crate::ErrorKind::Invalid) for a bad order, or for a contract other than merge.
+    pub fn newest_by(mut self, text: &str) -> Result<Self> {
+        match &mut self.contract {
+            Contract::Merge { order, .. } => *order = Some(Order::parse(text)?),
+            other => return Err(Error::invalid(format!("{} takes no order; only merge does", other.name()))),
+        }
+        Ok(self)
+    }
+
+    /// Adds an identity: `version` of `app_id`. Several may ride on one load.
+    #[must_use]
+    pub fn txn(mut self, app_id: impl Into<String>, version: i64) -> Self {
+        self.identities.push(Identity { app_id: app_id.into(), version });
+        self
+    }
+
+    /// Adds a named identity, for loads that have a name but no sequence.
+    #[must_use]
+    pub fn write_id(self, name: impl Into<String>) -> Self {
+        self.txn(name, 0)
+    }
+
+    /// Names the run in the log entry and on the receipt.
+    #[must_use]
+    pub fn run_id(mut self, run_id: impl Into<String>) -> Self {
+        self.run_id = Some(run_id.into());
+        self
+    }
+
+    /// Lets a replace be given no rows.
+    #[must_use]
+    pub fn allow_empty(mut self, allow: bool) -> Self {
+        self.allow_empty = allow;
+        self
+    }
+
+    /// Says what a null in a key column means.
+    #[must_use]
+    pub fn null_keys(mut self, null_keys: NullKeys) -> Self {
+        self.null_keys = null_keys;
+        self
+    }
+
+    /// Says how to make the table where there is none.
+    #[must_use]
+    pub fn create(mut self, spec: TableSpec) -> Self {
+        self.create = Some(spec);
+        self
+    }
+
+    /// Says how long the commit may go on trying.
+    #[must_use]
+    pub fn deadline(mut self, deadline: Duration) -> Self {
+        self.deadline = deadline;
+        self
+    }
+}

@@ -1,0 +1,48 @@
+//! What a load changes in the table: a snapshot and prepared rows become a [`Change`].
+
+use std::collections::BTreeSet;
+use std::fmt::Debug;
+
+use crate::receipt::RowCounts;
+use crate::table::actions::AddFile;
+
+/// What a commit writes, and what it took for granted.
+#[derive(Debug)]
+pub(crate) struct Change {
+    /// Staged files that join the table.
+    pub(crate) adds: Vec<AddFile>,
+    /// Files of the snapshot that leave the table, as their `add` says them.
+    pub(crate) removes: Vec<AddFile>,
+    /// What the plan read of the table and would not hold without.
+    pub(crate) reads: Reads,
+    pub(crate) rows: RowCounts,
+    /// Files that were opened to decide.
+    pub(crate) probed: u64,
+    /// Files that statistics or partition values ruled out.
+    pub(crate) pruned: u64,
+}
+
+/// What a plan read of the table; another writer's commit that touches it makes the plan stale.
+#[derive(Debug)]
+pub(crate) struct Reads {
+    /// Paths (as in the log) of files whose rows the plan relied on, removed ones included.
+    pub(crate) files: BTreeSet<String>,
+    /// Which rows of files added later the plan would have had to see.
+    pub(crate) rows: Box<dyn RowsRead>,
+}
+
+/// The rows that a plan looked for in the table.
+pub(crate) trait RowsRead: Debug + Send + Sync {
+    /// Whether `file` may hold one of them, by its partition values and statistics; true where that cannot be told.
+    fn may_be_in(&self, file: &AddFile) -> bool;
+}
+
+/// A plan that looked at no row: a blind append.
+#[derive(Debug)]
+pub(crate) struct NoRows;
+
+impl RowsRead for NoRows {
+    fn may_be_in(&self, _: &AddFile) -> bool {
+        false
+    }
+}

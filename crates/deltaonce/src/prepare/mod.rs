@@ -1,0 +1,1 @@
+//! Rows made ready for a table: typed, checked, one winner a key.

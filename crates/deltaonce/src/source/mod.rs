@@ -1,0 +1,78 @@
+//! Where rows come from: files and batches, as a stream of record batches that know where each row stood.
+
+use std::fmt;
+use std::sync::Arc;
+
+use arrow::record_batch::RecordBatch;
+
+/// What one number of a [`Place`] counts.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+pub(crate) enum Unit {
+    /// Lines of a text file, from 1, the header included.
+    Line,
+    /// Rows of a typed file or batch stream, from 1.
+    Row,
+}
+
+/// Where a row stood in its source.
+#[derive(Debug, Clone, PartialEq, Eq)]
+pub(crate) struct Place {
+    pub(crate) source: Arc<str>,
+    pub(crate) unit: Unit,
+    pub(crate) number: u64,
+}
+
+impl fmt::Display for Place {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        let unit = match self.unit {
+            Unit::Line => "line",
+            Unit::Row => "row",
+        };
+        write!(f, "{} {unit} {}", self.source, self.number)
+    }
+}
+
+/// Where each row of a batch stood in its source.
+#[derive(Debug, Clone)]
+pub(crate) struct Places {
+    source: Arc<str>,
+    unit: Unit,
+    numbers: Numbers,
+}
+
+#[derive(Debug, Clone)]
+enum Numbers {
+    /// Row i stood at this number + i.
+    From(u64),
+    /// Row i stood at the i-th number (a record may span lines).
+    Each(Arc<[u64]>),
+}
+
+impl Places {
+    /// Rows that stood one after the other, the first at `first`.
+    pub(crate) fn consecutive(source: Arc<str>, unit: Unit, first: u64) -> Self {
+        Self { source, unit, numbers: Numbers::From(first) }
+    }
+
+    /// Rows that stood where `numbers` says.
+    pub(crate) fn each(source: Arc<str>, unit: Unit, numbers: Arc<[u64]>) -> Self {
+        Self { source, unit, numbers: Numbers::Each(numbers) }
+    }
+
+    /// Where row `row` of the batch stood.
+    pub(crate) fn of(&self, row: usize) -> Place {
+        let number = match &self.numbers {
+            Numbers::From(first) => first + row as u64,
+            Numbers::Each(numbers) => numbers.get(row).copied().unwrap_or_default(),
+        };
+        Place { source: self.source.clone(), unit: self.unit, number }
+    }
+}
+
+/// Rows of a source, with where they stood.
+#[derive(Debug, Clone)]
+pub(crate) struct SourceBatch {
+    /// Columns as the source has them: of the table's types where the source is text, of its own where it is typed.
+    pub(crate) rows: RecordBatch,
+    pub(crate) places: Places,
+}

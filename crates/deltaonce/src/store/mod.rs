@@ -1,0 +1,1 @@
+//! Object stores: opened by URL, durable on local disk, watched while a load stages its files.

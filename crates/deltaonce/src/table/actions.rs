@@ -1,0 +1,145 @@
+//! The log's actions as this library writes and reads them.
+//!
+//! Our own types and not deltalake's, because a `remove` must repeat the path of its `add` to the letter: deltalake
+//! decodes a path when it reads and encodes it its own way when it writes, and a reader that compares text then keeps
+//! both files (protocol, "Add File and Remove File": the key of a logical file is its path and deletion vector).
+
+use std::collections::BTreeMap;
+
+use object_store::path::Path;
+use serde::{Deserialize, Serialize};
+
+use crate::error::{Error, Result};
+
+/// A data file of the table: the `add` action.
+#[derive(Debug, Clone, PartialEq, Serialize, Deserialize)]
+#[serde(rename_all = "camelCase")]
+pub struct AddFile {
+    /// Where the file is, as the log says it: a URI relative to the table's root, percent-encoded.
+    pub path: String,
+    /// The partition the file belongs to; a null value is `None`.
+    #[serde(default)]
+    pub partition_values: BTreeMap<String, Option<String>>,
+    /// Bytes.
+    pub size: i64,
+    /// Milliseconds since the epoch.
+    pub modification_time: i64,
+    /// Whether rows come with it that were not in the table before.
+    pub data_change: bool,
+    /// Per-file statistics, JSON text (protocol, "Per-file Statistics").
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub stats: Option<String>,
+    /// Free text about the file.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub tags: Option<BTreeMap<String, Option<String>>>,
+    /// Rows of the file that are deleted.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub deletion_vector: Option<DeletionVector>,
+    /// Row tracking: id of the file's first row.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub base_row_id: Option<i64>,
+    /// Row tracking: version that first added the file.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub default_row_commit_version: Option<i64>,
+    /// Who clustered the file.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub clustering_provider: Option<String>,
+}
+
+/// The `deletionVector` of a file (protocol, "Deletion Vectors").
+#[derive(Debug, Clone, PartialEq, Eq, Serialize, Deserialize)]
+#[serde(rename_all = "camelCase")]
+pub struct DeletionVector {
+    /// `u`, `i` or `p`.
+    pub storage_type: String,
+    /// Where or what it is, by `storage_type`.
+    pub path_or_inline_dv: String,
+    /// Where it starts in its file.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub offset: Option<i32>,
+    /// Bytes.
+    pub size_in_bytes: i32,
+    /// Rows it masks.
+    pub cardinality: i64,
+}
+
+/// The `remove` action.
+#[derive(Debug, Clone, PartialEq, Serialize, Deserialize)]
+#[serde(rename_all = "camelCase")]
+pub struct RemoveFile {
+    /// The `add`'s path, to the letter.
+    pub path: String,
+    /// Milliseconds since the epoch.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub deletion_timestamp: Option<i64>,
+    /// Whether rows leave the table with it.
+    pub data_change: bool,
+    /// Whether the next fields are given.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub extended_file_metadata: Option<bool>,
+    /// As in the `add`.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub partition_values: Option<BTreeMap<String, Option<String>>>,
+    /// As in the `add`.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub size: Option<i64>,
+    /// As in the `add`.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub tags: Option<BTreeMap<String, Option<String>>>,
+    /// As in the `add`.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub deletion_vector: Option<DeletionVector>,
+    /// As in the `add`.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub base_row_id: Option<i64>,
+    /// As in the `add`.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub default_row_commit_version: Option<i64>,
+}
+
+impl AddFile {
+    /// The file's place in a store that is rooted at the table.
+    ///
+    /// # Errors
+    /// `Unsupported` for an absolute path or one that leaves the table's folder.
+    pub(crate) fn location(&self) -> Result<Path> {
+        location(&self.path)
+    }
+
+    /// The action that takes this file out of the table at `deleted_at` (milliseconds since the epoch).
+    pub(crate) fn remove(&self, deleted_at: i64) -> RemoveFile {
+        RemoveFile {
+            path: self.path.clone(),
+            deletion_timestamp: Some(deleted_at),
+            data_change: true,
+            extended_file_metadata: Some(true),
+            partition_values: Some(self.partition_values.clone()),
+            size: Some(self.size),
+            tags: self.tags.clone(),
+            deletion_vector: self.deletion_vector.clone(),
+            base_row_id: self.base_row_id,
+            default_row_commit_version: self.default_row_commit_version,
+        }
+    }
+}
+
+fn location(path: &str) -> Result<Path> {
+    let strange = |why: &str| Error::unsupported(format!("the log names the data file '{path}', which {why}"));
+    if path.contains("://") || path.starts_with('/') || path.starts_with("file:") {
+        return Err(strange("is not inside the table's folder"));
+    }
+    Path::from_url_path(path).map_err(|e| strange("is not a path this library can follow").caused_by(e))
+}
+
+/// The `txn` action.
+#[derive(Debug, Clone, PartialEq, Eq, Serialize, Deserialize)]
+#[serde(rename_all = "camelCase")]
+pub struct Txn {
+    /// txnAppId.
+    pub app_id: String,
+    /// txnVersion.
+    pub version: i64,
+    /// Milliseconds since the epoch.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub last_updated: Option<i64>,
+}

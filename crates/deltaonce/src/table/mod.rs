@@ -1,0 +1,4 @@
+//! A table: opening, creating, its snapshot, its schema and the features its log asks for.
+
+pub(crate) mod actions;
+pub(crate) mod schema;
