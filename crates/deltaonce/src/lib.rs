@@ -5,11 +5,13 @@ pub mod host;
 pub mod load;
 pub mod receipt;
 
+pub(crate) mod apply;
 pub(crate) mod commit;
 pub(crate) mod plan;
 pub(crate) mod prepare;
 pub(crate) mod source;
 pub(crate) mod stage;
+pub(crate) mod stop;
 pub(crate) mod store;
 pub(crate) mod table;
 

@@ -1,5 +1,9 @@
 //! What a load changes in the table: a snapshot and prepared rows become a [`Change`].
 
+pub(crate) mod append;
+pub(crate) mod fingerprint;
+pub(crate) mod replace;
+
 use std::collections::BTreeSet;
 use std::fmt::Debug;
 
@@ -16,10 +20,32 @@ pub(crate) struct Change {
     /// What the plan read of the table and would not hold without.
     pub(crate) reads: Reads,
     pub(crate) rows: RowCounts,
+    /// Rows of removed files that the added ones hold again, unchanged.
+    pub(crate) copied: u64,
     /// Files that were opened to decide.
     pub(crate) probed: u64,
     /// Files that statistics or partition values ruled out.
     pub(crate) pruned: u64,
+}
+
+impl Change {
+    /// A change of nothing that read nothing.
+    pub(crate) fn none() -> Self {
+        Self {
+            adds: Vec::new(),
+            removes: Vec::new(),
+            reads: Reads { files: BTreeSet::new(), rows: Box::new(NoRows) },
+            rows: RowCounts::default(),
+            copied: 0,
+            probed: 0,
+            pruned: 0,
+        }
+    }
+
+    /// Whether the table says the same without this change.
+    pub(crate) fn is_empty(&self) -> bool {
+        self.adds.is_empty() && self.removes.is_empty()
+    }
 }
 
 /// What a plan read of the table; another writer's commit that touches it makes the plan stale.

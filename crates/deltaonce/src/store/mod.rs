@@ -1,1 +1,3 @@
 //! Object stores: opened by URL, durable on local disk, watched while a load stages its files.
+
+pub(crate) mod failure;

@@ -106,6 +106,18 @@ impl AddFile {
         location(&self.path)
     }
 
+    /// Rows in the file by its statistics, those that a deletion vector masks not counted; none where they do not say.
+    pub(crate) fn num_records(&self) -> Option<u64> {
+        #[derive(Deserialize)]
+        #[serde(rename_all = "camelCase")]
+        struct NumRecords {
+            num_records: u64,
+        }
+        let physical = serde_json::from_str::<NumRecords>(self.stats.as_deref()?).ok()?.num_records;
+        let masked = self.deletion_vector.as_ref().map_or(0, |vector| vector.cardinality.unsigned_abs());
+        physical.checked_sub(masked)
+    }
+
     /// The action that takes this file out of the table at `deleted_at` (milliseconds since the epoch).
     pub(crate) fn remove(&self, deleted_at: i64) -> RemoveFile {
         RemoveFile {
@@ -123,7 +135,7 @@ impl AddFile {
     }
 }
 
-fn location(path: &str) -> Result<Path> {
+pub(crate) fn location(path: &str) -> Result<Path> {
     let strange = |why: &str| Error::unsupported(format!("the log names the data file '{path}', which {why}"));
     if path.contains("://") || path.starts_with('/') || path.starts_with("file:") {
         return Err(strange("is not inside the table's folder"));

@@ -1,4 +1,189 @@
 //! A table: opening, creating, its snapshot, its schema and the features its log asks for.
 
 pub(crate) mod actions;
+pub(crate) mod columns;
+pub(crate) mod create;
+pub(crate) mod definition;
+pub(crate) mod features;
+pub(crate) mod history;
+pub(crate) mod recorded;
+pub(crate) mod scan;
 pub(crate) mod schema;
+pub(crate) mod snapshot;
+
+use std::collections::BTreeMap;
+use std::sync::Arc;
+
+use deltalake::logstore::{LogStoreRef, StorageConfig, default_logstore};
+use object_store::ObjectStore;
+use object_store::prefix::PrefixStore;
+
+use crate::apply::Run;
+use crate::commit;
+use crate::error::{Error, Result};
+use crate::host::Host;
+use crate::load::{Load, TableSpec};
+use crate::receipt::Receipt;
+use crate::source::Source;
+use crate::stop::Stop;
+use crate::store::location::Location;
+use snapshot::Snapshot;
+
+pub use history::Commit;
+pub use recorded::RecordedIdentity;
+
+/// A Delta table, or the place where one will be.
+///
+/// Cheap to clone; clones share the connection and the [`Stop`].
+#[derive(Debug, Clone)]
+pub struct Table {
+    location: Location,
+    name: Arc<str>,
+    /// Rooted at the table.
+    store: Arc<dyn ObjectStore>,
+    log: LogStoreRef,
+    host: Arc<dyn Host>,
+    stop: Stop,
+}
+
+/// What [`Table::describe`] says.
+#[derive(Debug, Clone, PartialEq)]
+pub struct Description {
+    /// The latest version.
+    pub version: u64,
+    /// Columns as a SQL column list has them: name, type, `not null`.
+    pub columns: Vec<(String, String, bool)>,
+    /// Partition columns, in order.
+    pub partition_columns: Vec<String>,
+    /// Table properties.
+    pub properties: BTreeMap<String, String>,
+    /// Least reader and writer versions of the protocol.
+    pub protocol: (i32, i32),
+    /// Table features that the protocol lists.
+    pub features: Vec<String>,
+    /// Data files.
+    pub files: u64,
+    /// Rows, where every file says how many it has.
+    pub rows: Option<u64>,
+    /// Bytes of the data files.
+    pub bytes: u64,
+}
+
+impl Table {
+    /// Opens the table at `location`; there need not be one yet. No request is sent.
+    ///
+    /// # Errors
+    /// `Invalid` where the location's options cannot be used.
+    #[allow(clippy::unused_async, reason = "opening may come to ask the store, and callers should not have to change then")]
+    pub async fn open(location: Location, host: Arc<dyn Host>) -> Result<Self> {
+        let root = location.store()?;
+        let store: Arc<dyn ObjectStore> = Arc::new(PrefixStore::new(root.clone(), location.path()));
+        let entries: Arc<dyn ObjectStore> = Arc::new(PrefixStore::new(location.store_sending_once()?, location.path()));
+        let log = default_logstore(entries, root, location.url(), &StorageConfig::default());
+        Ok(Self { name: location.to_string().into(), location, store, log, host, stop: Stop::default() })
+    }
+
+    /// Does a load. See [`Receipt`] for what it tells.
+    ///
+    /// # Errors
+    /// By [`ErrorKind`](crate::ErrorKind). Only after `Unknown` may the table have changed.
+    pub async fn apply(&self, load: &Load, source: Source) -> Result<Receipt> {
+        Run::new(self, load).apply(source).await
+    }
+
+    /// Makes the table, empty; an equal one that exists is left as it is.
+    ///
+    /// # Errors
+    /// `Refused` where another table exists there; otherwise as [`Table::apply`].
+    pub async fn create(&self, spec: &TableSpec) -> Result<Receipt> {
+        let load = Load::append().create(spec.clone());
+        Run::new(self, &load).create().await
+    }
+
+    /// A handle that ends this table's running loads.
+    #[must_use]
+    pub fn stopper(&self) -> Stop {
+        self.stop.clone()
+    }
+
+    /// What the table is now.
+    ///
+    /// # Errors
+    /// `Invalid` where there is no table.
+    pub async fn describe(&self) -> Result<Description> {
+        let snapshot = self.existing().await?;
+        let files = snapshot.files().await?;
+        let protocol = snapshot.protocol();
+        let fields = snapshot.schema().columns().fields();
+        let features: std::collections::BTreeSet<String> = [protocol.reader_features(), protocol.writer_features()]
+            .into_iter()
+            .flatten()
+            .flatten()
+            .map(ToString::to_string)
+            .collect();
+        Ok(Description {
+            version: snapshot.version(),
+            columns: fields
+                .iter()
+                .map(|field| (field.name().clone(), columns::sql_type(field.data_type()), !field.is_nullable()))
+                .collect(),
+            partition_columns: snapshot.schema().partition_columns().to_vec(),
+            properties: snapshot.properties(),
+            protocol: (protocol.min_reader_version(), protocol.min_writer_version()),
+            features: features.into_iter().collect(),
+            files: files.len() as u64,
+            rows: files.iter().map(actions::AddFile::num_records).sum(),
+            bytes: files.iter().map(|file| file.size.unsigned_abs()).sum(),
+        })
+    }
+
+    /// The latest `limit` log entries, newest first, as far as the log still holds them.
+    ///
+    /// # Errors
+    /// `Invalid` where there is no table.
+    pub async fn history(&self, limit: usize) -> Result<Vec<Commit>> {
+        history::read(&self.name, self.log.as_ref(), self.existing().await?.version(), limit).await
+    }
+
+    /// Every application transaction that the log records, by app id.
+    ///
+    /// # Errors
+    /// `Invalid` where there is no table.
+    pub async fn txns(&self) -> Result<Vec<RecordedIdentity>> {
+        recorded::read(&self.name, &self.log, &self.existing().await?).await
+    }
+
+    /// The latest version; none where there is no table.
+    pub(crate) async fn latest(&self) -> Result<Option<Snapshot>> {
+        Snapshot::latest(self.name.clone(), self.log.clone()).await
+    }
+
+    async fn existing(&self) -> Result<Snapshot> {
+        let missing = || Error::invalid(format!("there is no Delta table at {}", self.name));
+        self.latest().await?.ok_or_else(missing)
+    }
+
+    /// Makes sure that the store refuses to overwrite a log entry, where that depends on the store.
+    ///
+    /// # Errors
+    /// `Unsupported` where it does not.
+    pub(crate) async fn check_store(&self) -> Result<()> {
+        commit::precondition::check(&self.name, &self.location, &self.store, self.host.as_ref()).await
+    }
+
+    pub(crate) fn name(&self) -> &Arc<str> {
+        &self.name
+    }
+
+    pub(crate) fn store(&self) -> &Arc<dyn ObjectStore> {
+        &self.store
+    }
+
+    pub(crate) fn log(&self) -> &LogStoreRef {
+        &self.log
+    }
+
+    pub(crate) fn host(&self) -> &Arc<dyn Host> {
+        &self.host
+    }
+}

@@ -1,0 +1,537 @@
+//! The pipeline: one load from its source to its receipt.
+
+use std::sync::Arc;
+use std::sync::atomic::Ordering;
+use std::time::Duration;
+
+use arrow::record_batch::RecordBatch;
+use futures::StreamExt;
+use object_store::ObjectStore;
+
+use crate::commit::attempt::{self, Attempt, back_off};
+use crate::commit::conflict::Assumptions;
+use crate::commit::draft::{Facts, draft};
+use crate::commit::entry::Entry;
+use crate::commit::identity::{self, Seen};
+use crate::commit::machine::End;
+use crate::error::{Error, ErrorKind, Result};
+use crate::load::{Contract, Load, Scope, TableSpec};
+use crate::plan::replace::Replace;
+use crate::plan::scope::{PartitionSet, ResolvedScope};
+use crate::plan::{Change, append, insert, merge};
+use crate::prepare::conform::Conform;
+use crate::prepare::constraints::Constraints;
+use crate::prepare::stream::{Gate, prepared};
+use crate::prepare::winners::Winners;
+use crate::receipt::{ByteCounts, FileCounts, Outcome, Receipt};
+use crate::source::{OpenSource, Source};
+use crate::stage::Stager;
+use crate::store::failure;
+use crate::store::staging::Staging;
+use crate::table::actions::AddFile;
+use crate::table::definition::Definition;
+use crate::table::schema::TableSchema;
+use crate::table::snapshot::Snapshot;
+use crate::table::{Table, features, history};
+
+/// How far back a skipped load looks for the entry that records it, to name its version and time.
+const LOOK_BACK: usize = 64;
+
+/// One load into one table.
+#[derive(Debug)]
+pub(crate) struct Run<'a> {
+    table: &'a Table,
+    load: &'a Load,
+    token: String,
+    started: Duration,
+    staging: Arc<Staging>,
+    store: Arc<dyn ObjectStore>,
+    parallelism: usize,
+    warnings: Vec<String>,
+    attempts: u32,
+}
+
+/// A table that is there, or one that this load makes.
+#[derive(Debug)]
+enum Target {
+    There(Snapshot),
+    New(Box<Definition>),
+}
+
+impl Target {
+    fn schema(&self) -> &TableSchema {
+        match self {
+            Self::There(snapshot) => snapshot.schema(),
+            Self::New(definition) => &definition.schema,
+        }
+    }
+
+    fn snapshot(&self) -> Option<&Snapshot> {
+        match self {
+            Self::There(snapshot) => Some(snapshot),
+            Self::New(_) => None,
+        }
+    }
+
+    fn properties(&self) -> std::collections::BTreeMap<String, String> {
+        match self {
+            Self::There(snapshot) => snapshot.properties(),
+            Self::New(definition) => definition.metadata.configuration.clone(),
+        }
+    }
+}
+
+/// A source's rows, read once, in the form that its contract plans with.
+#[derive(Debug)]
+enum Rows {
+    /// Append: staged already.
+    Added { staged: Vec<AddFile>, rows: u64 },
+    /// Replace: staged already, and what they replace.
+    Replacing { staged: Vec<AddFile>, rows: u64, scope: Arc<ResolvedScope> },
+    /// Merge and insert: one row a key, held until the table's rows are known.
+    Keyed(Winners),
+}
+
+impl<'a> Run<'a> {
+    pub(crate) fn new(table: &'a Table, load: &'a Load) -> Self {
+        let host = table.host();
+        let staging = Arc::new(Staging::new(table.store().clone()));
+        Self {
+            table,
+            load,
+            token: uuid::Uuid::from_u128(host.random()).to_string(),
+            started: host.elapsed(),
+            store: staging.clone(),
+            staging,
+            parallelism: std::thread::available_parallelism().map_or(1, usize::from),
+            warnings: Vec::new(),
+            attempts: 0,
+        }
+    }
+
+    /// Does the load. What it staged is taken away again, unless the load landed or may have.
+    pub(crate) async fn apply(mut self, source: Source) -> Result<Receipt> {
+        identity::validate(&self.load.identities)?;
+        let result = self.load_rows(source).await;
+        self.clean_up(result).await
+    }
+
+    /// Makes the table, empty.
+    pub(crate) async fn create(mut self) -> Result<Receipt> {
+        let result = self.make_table().await;
+        self.clean_up(result).await
+    }
+
+    async fn clean_up(&self, result: Result<Receipt>) -> Result<Receipt> {
+        let may_have_landed = match &result {
+            Ok(_) => false,
+            Err(error) => error.kind() == ErrorKind::Unknown,
+        };
+        if may_have_landed {
+            return result;
+        }
+        let left = self.staging.discard_all().await;
+        match result {
+            Ok(mut receipt) => {
+                receipt.warnings.extend(left.into_iter().map(unused));
+                Ok(receipt)
+            }
+            Err(error) => Err(error.details(left.into_iter().map(unused))),
+        }
+    }
+
+    async fn load_rows(&mut self, source: Source) -> Result<Receipt> {
+        let latest = self.table.latest().await?;
+        if let Some(snapshot) = &latest {
+            if let Some(skipped) = self.skipped(snapshot).await? {
+                return Ok(skipped);
+            }
+            features::check(self.name(), snapshot, &self.load.contract)?;
+        }
+        self.table.check_store().await?;
+        let source = source.open().await?;
+        let target = match latest {
+            Some(snapshot) => Target::There(snapshot),
+            None => Target::New(Box::new(self.define(source.schema().map(AsRef::as_ref))?)),
+        };
+        let read = source.bytes_read();
+        let rows = self.prepare(source, &target).await?;
+        let mut receipt = self.land(target, &rows).await?;
+        receipt.bytes.read = read.load(Ordering::Relaxed);
+        Ok(receipt)
+    }
+
+    async fn make_table(&mut self) -> Result<Receipt> {
+        let definition = self.define(None)?;
+        if let Some(snapshot) = self.table.latest().await? {
+            return self.found_table(&snapshot, &definition);
+        }
+        self.table.check_store().await?;
+        let mut receipt = self.land(Target::New(Box::new(definition)), &Rows::Added { staged: Vec::new(), rows: 0 }).await?;
+        receipt.contract = "create".to_owned();
+        Ok(receipt)
+    }
+
+    fn found_table(&self, snapshot: &Snapshot, wanted: &Definition) -> Result<Receipt> {
+        let same = snapshot.schema() == &wanted.schema
+            && wanted.metadata.configuration.iter().all(|(key, value)| snapshot.properties().get(key) == Some(value));
+        if !same {
+            return Err(Error::refused(format!(
+                "{} exists already with other columns, partitions or properties; nothing was changed",
+                self.name()
+            )));
+        }
+        let mut receipt = self.receipt(Outcome::Unchanged { version: snapshot.version() }, &Change::none());
+        receipt.contract = "create".to_owned();
+        Ok(receipt)
+    }
+
+    fn name(&self) -> &'a str {
+        self.table.name()
+    }
+
+    fn define(&self, source: Option<&arrow::datatypes::Schema>) -> Result<Definition> {
+        let host = self.table.host();
+        let default = TableSpec::default();
+        let spec = self.load.create.as_ref().unwrap_or(&default);
+        let id = uuid::Uuid::from_u128(host.random()).to_string();
+        Definition::of(self.name(), spec, source, id, host.now().timestamp_millis())
+    }
+
+    /// The receipt of a load that the log already holds.
+    async fn skipped(&mut self, snapshot: &Snapshot) -> Result<Option<Receipt>> {
+        let recorded = snapshot.recorded(&self.load.identities).await?;
+        let Seen::Already { by, recorded } = identity::check(self.name(), &recorded)? else {
+            return Ok(None);
+        };
+        if recorded > by.version {
+            self.warnings.push(format!(
+                "{} was superseded: version {recorded} of '{}' is recorded, so these rows were not loaded",
+                by, by.app_id
+            ));
+        }
+        let log = self.table.log().as_ref();
+        let found = history::recording(self.name(), log, snapshot.version(), &by.app_id, LOOK_BACK).await?;
+        let outcome = Outcome::Skipped {
+            by,
+            recorded,
+            at_version: found.as_ref().map(|(version, _)| *version),
+            at_time: found.as_ref().and_then(|(_, entry)| entry.timestamp()),
+        };
+        Ok(Some(self.receipt(outcome, &Change::none())))
+    }
+
+    fn stager(&self, target: &Target) -> Result<Stager> {
+        let host = self.table.host().clone();
+        Stager::new(self.store.clone(), target.schema(), &target.properties(), host, self.parallelism)
+    }
+
+    async fn prepare(&mut self, source: OpenSource, target: &Target) -> Result<Rows> {
+        let schema = target.schema();
+        let gate = self.gate(&source, target)?;
+        let scope = gate.scope.clone();
+        let batches = source.read(schema, self.parallelism);
+        let (rows, tally) = prepared(batches, gate, self.parallelism, self.table.stopper());
+        let rows = rows.boxed();
+        let stager = self.stager(target)?;
+        let only_rows = |pair: Result<(RecordBatch, _)>| pair.map(|(rows, _)| rows);
+        let rows = match (&self.load.contract, scope) {
+            (Contract::Append, _) => {
+                let staged = stager.write(rows.map(only_rows)).await?;
+                Rows::Added { staged, rows: tally.finish(None)?.rows }
+            }
+            (Contract::Replace(_), scope) => {
+                let staged = stager.write(rows.map(only_rows)).await?;
+                let passed = tally.finish(scope.as_deref())?;
+                self.refuse_empty(passed.rows)?;
+                let scope = match (passed.partitions, scope) {
+                    (Some(partitions), _) => Arc::new(ResolvedScope::partitions(partitions)),
+                    (None, Some(scope)) => scope,
+                    (None, None) => return Err(Error::internal("a replace has no scope")),
+                };
+                Rows::Replacing { staged, rows: passed.rows, scope }
+            }
+            (Contract::Merge { key, order }, _) => {
+                Rows::Keyed(Winners::collect(rows, schema, key, order.as_ref(), self.load.null_keys).await?)
+            }
+            (Contract::Insert { key }, _) => {
+                Rows::Keyed(Winners::collect(rows, schema, key, None, self.load.null_keys).await?)
+            }
+        };
+        Ok(rows)
+    }
+
+    fn gate(&mut self, source: &OpenSource, target: &Target) -> Result<Gate> {
+        let schema = target.schema();
+        let conform = Conform::new(self.name(), schema, source.schema())?;
+        if !conform.missing().is_empty() {
+            let missing = conform.missing().join(", ");
+            if matches!(self.load.contract, Contract::Merge { .. }) {
+                return Err(Error::refused(format!(
+                    "the source has no column {missing}, and a merge into {} updates whole rows; nothing was changed",
+                    self.name()
+                )));
+            }
+            self.warnings.push(format!("the source has no column {missing}; it is null in every row"));
+        }
+        let (scope, partitions) = match &self.load.contract {
+            Contract::Replace(Scope::Partitions) => (None, Some(PartitionSet::new(self.name(), schema)?)),
+            Contract::Replace(scope) => (Some(Arc::new(ResolvedScope::resolve(scope, schema)?)), None),
+            _ => (None, None),
+        };
+        let constraints = Constraints::of(self.name(), schema, &target.properties())?;
+        Ok(Gate { conform, constraints, scope, partitions })
+    }
+
+    fn refuse_empty(&self, rows: u64) -> Result<()> {
+        if rows > 0 || self.load.allow_empty {
+            return Ok(());
+        }
+        Err(Error::refused(format!(
+            "the source has no rows, so replacing would only delete rows of {}; nothing was changed",
+            self.name()
+        ))
+        .hint("if that is what you want, say --allow-empty"))
+    }
+
+    /// Plans and commits until the log says how it ended.
+    async fn land(&mut self, mut target: Target, rows: &Rows) -> Result<Receipt> {
+        let host = self.table.host().clone();
+        let deadline = host.elapsed() + self.load.deadline;
+        let mut round = 0;
+        loop {
+            self.table.stopper().check()?;
+            let change = self.plan(&target, rows).await?;
+            if let Some(snapshot) = target.snapshot()
+                && change.is_empty()
+                && self.load.identities.is_empty()
+            {
+                return Ok(self.receipt(Outcome::Unchanged { version: snapshot.version() }, &change));
+            }
+            self.check_append_only(&target, &change)?;
+            let attempt = self.attempt(&target, rows, &change, deadline).await?;
+            self.attempts += attempt.puts;
+            match attempt.end {
+                End::Landed(version) => return self.landed(version, &change, &target).await,
+                End::PlanAgain(version) => {
+                    let why = attempt.why.unwrap_or("another writer was first");
+                    tracing::info!(version, why, "planning again");
+                    let pause = back_off(round, host.random());
+                    round += 1;
+                    if host.elapsed() + pause > deadline {
+                        return Err(self.out_of_time(why));
+                    }
+                    host.sleep(pause).await;
+                    self.discard_rewrites(&change, rows).await;
+                    target = self.newer(target, version).await?;
+                    if let Some(skipped) = self.skipped_now(&target).await? {
+                        return Ok(skipped);
+                    }
+                }
+                end => return Err(self.not_landed(end, attempt)),
+            }
+        }
+    }
+
+    async fn plan(&self, target: &Target, rows: &Rows) -> Result<Change> {
+        let files = match (target, rows) {
+            (Target::New(_), _) | (_, Rows::Added { .. }) => Vec::new(),
+            (Target::There(snapshot), _) => snapshot.files().await?,
+        };
+        let stager = self.stager(target)?;
+        match rows {
+            Rows::Added { staged, rows } => Ok(append::plan(staged, *rows)),
+            Rows::Replacing { staged, rows, scope } => {
+                let replace = Replace {
+                    store: &self.store,
+                    schema: target.schema(),
+                    stager: &stager,
+                    scope,
+                    staged,
+                    rows: *rows,
+                    parallelism: self.parallelism,
+                };
+                replace.plan(files).await
+            }
+            Rows::Keyed(winners) => match &self.load.contract {
+                Contract::Insert { .. } => insert::plan(self.name(), &self.store, target.schema(), winners, files, &stager, self.parallelism).await,
+                _ => merge::plan(self.name(), &self.store, target.schema(), winners, files, &stager, self.parallelism).await,
+            },
+        }
+    }
+
+    async fn attempt(&self, target: &Target, rows: &Rows, change: &Change, deadline: Duration) -> Result<Attempt> {
+        let (log, host) = (self.table.log().as_ref(), self.table.host().as_ref());
+        let snapshot = target.snapshot();
+        let facts = Facts {
+            load: self.load,
+            token: &self.token,
+            now: host.now().timestamp_millis(),
+            read_version: snapshot.map(Snapshot::version),
+            partition_columns: target.schema().partition_columns(),
+            predicate: match rows {
+                Rows::Replacing { scope, .. } => scope.operation_predicate(),
+                _ => None,
+            },
+            creates: match target {
+                Target::New(definition) => Some(definition),
+                Target::There(_) => None,
+            },
+        };
+        let assumptions =
+            Assumptions::new(&change.reads, &change.removes, &self.load.identities, facts.creates.is_some());
+        let first = snapshot.map_or(0, |snapshot| snapshot.version() + 1);
+        let previous = match snapshot {
+            Some(snapshot) if snapshot.is_set("delta.enableInCommitTimestamps") => {
+                Some(self.in_commit_timestamp(snapshot.version()).await?)
+            }
+            _ => None,
+        };
+        attempt::land(log, host, &draft(&facts, change), &assumptions, first, previous, deadline).await
+    }
+
+    /// The in-commit timestamp of the entry that ours comes after.
+    async fn in_commit_timestamp(&self, version: u64) -> Result<i64> {
+        let bytes = self.table.log().read_commit_entry(version).await;
+        let bytes = bytes.map_err(|e| failure::delta(self.name(), "read the log of", e))?;
+        let entry = bytes.map(|bytes| Entry::parse(version, &bytes)).transpose()?;
+        entry.and_then(|entry| entry.in_commit_timestamp()).ok_or_else(|| {
+            Error::unsupported(format!(
+                "{} keeps in-commit timestamps, and its entry {version} has none; nothing was changed",
+                self.name()
+            ))
+        })
+    }
+
+    fn check_append_only(&self, target: &Target, change: &Change) -> Result<()> {
+        if change.removes.is_empty() || !target.snapshot().is_some_and(|snapshot| snapshot.is_set("delta.appendOnly")) {
+            return Ok(());
+        }
+        Err(Error::refused(format!(
+            "{} is append-only (delta.appendOnly), and this load would change {} of its rows; nothing was changed",
+            self.name(),
+            change.rows.updated + change.rows.deleted
+        )))
+    }
+
+    /// The table as it is after another writer's entry `version`, if what was prepared still fits it.
+    async fn newer(&self, target: Target, version: u64) -> Result<Target> {
+        let newer = match &target {
+            Target::There(snapshot) => snapshot.newer(version).await?,
+            Target::New(_) => self.table.latest().await?.ok_or_else(|| {
+                Error::retryable(format!("{} lists no table although its version {version} was read", self.name()))
+            })?,
+        };
+        features::check(self.name(), &newer, &self.load.contract)?;
+        let constraints = |properties: std::collections::BTreeMap<String, String>| -> Vec<(String, String)> {
+            properties.into_iter().filter(|(key, _)| key.starts_with("delta.constraints.")).collect()
+        };
+        if newer.schema() != target.schema() || constraints(newer.properties()) != constraints(target.properties()) {
+            return Err(Error::retryable(format!(
+                "another writer changed the columns or constraints of {} while this load ran; nothing was changed",
+                self.name()
+            ))
+            .hint("run it again: its rows will be checked against the table as it is now"));
+        }
+        Ok(Target::There(newer))
+    }
+
+    async fn skipped_now(&mut self, target: &Target) -> Result<Option<Receipt>> {
+        match target.snapshot() {
+            Some(snapshot) => self.skipped(&snapshot.clone()).await,
+            None => Ok(None),
+        }
+    }
+
+    /// Takes away the files of a plan that did not land, but for those that hold the source's rows.
+    async fn discard_rewrites(&self, change: &Change, rows: &Rows) {
+        let staged: &[AddFile] = match rows {
+            Rows::Added { staged, .. } | Rows::Replacing { staged, .. } => staged,
+            Rows::Keyed(_) => &[],
+        };
+        let rewrites = change.adds.iter().filter(|add| !staged.contains(add));
+        let paths: Vec<_> = rewrites.filter_map(|add| add.location().ok()).collect();
+        // What cannot be deleted now still counts as created, and is tried again when the load ends.
+        let _ = self.staging.discard(&paths).await;
+    }
+
+    async fn landed(&mut self, version: u64, change: &Change, target: &Target) -> Result<Receipt> {
+        let paths: Vec<_> = change.adds.iter().filter_map(|add| add.location().ok()).collect();
+        self.staging.forget(&paths);
+        let interval = target.properties().get("delta.checkpointInterval").and_then(|text| text.parse().ok());
+        if version > 0 && version.is_multiple_of(interval.unwrap_or(CHECKPOINT_INTERVAL).max(1)) {
+            let written = match self.table.latest().await {
+                Ok(Some(snapshot)) => snapshot.checkpoint().await,
+                Ok(None) => Err(Error::retryable("the table is not listed")),
+                Err(error) => Err(error),
+            };
+            if let Err(error) = written {
+                self.warnings.push(format!("the load landed, but no checkpoint was written: {error}"));
+            }
+        }
+        Ok(self.receipt(Outcome::Committed { version }, change))
+    }
+
+    fn not_landed(&self, end: End, attempt: Attempt) -> Error {
+        let name = self.name();
+        let error = match (end, &attempt.complaint) {
+            (End::Unknown(version), _) => {
+                self.staging.keep();
+                Error::unknown(format!(
+                    "it could not be learned whether version {version} of {name} holds this load: its store did not answer in time"
+                ))
+                .hint("run the load again with the same identity; without one, look at the table first")
+            }
+            (End::Denied, Some(complaint)) => {
+                Error::invalid(format!("the store refused to write the log of {name}: {complaint}; nothing was changed"))
+            }
+            _ => self.out_of_time("its store did not answer"),
+        };
+        match attempt.complaint {
+            Some(complaint) => error.caused_by(complaint),
+            None => error,
+        }
+    }
+
+    fn out_of_time(&self, why: &str) -> Error {
+        Error::retryable(format!(
+            "no version of {} could be committed within {:?}: {why}; nothing was changed",
+            self.name(),
+            self.load.deadline
+        ))
+    }
+
+    fn receipt(&mut self, outcome: Outcome, change: &Change) -> Receipt {
+        let committed = matches!(outcome, Outcome::Committed { .. });
+        let count = |files: usize| if committed { files as u64 } else { 0 };
+        Receipt {
+            table: self.name().to_owned(),
+            contract: self.load.contract.name().to_owned(),
+            identities: self.load.identities.clone(),
+            token: committed.then(|| self.token.clone()),
+            run_id: self.load.run_id.clone(),
+            attempts: self.attempts,
+            rows: change.rows,
+            files: FileCounts {
+                added: count(change.adds.len()),
+                removed: count(change.removes.len()),
+                probed: change.probed,
+                pruned: change.pruned,
+            },
+            bytes: ByteCounts {
+                read: 0,
+                written: if committed { change.adds.iter().map(|add| add.size.unsigned_abs()).sum() } else { 0 },
+            },
+            took: self.table.host().elapsed().saturating_sub(self.started),
+            warnings: std::mem::take(&mut self.warnings),
+            outcome,
+        }
+    }
+}
+
+fn unused((path, error): (object_store::path::Path, object_store::Error)) -> String {
+    format!("could not remove the unused file {path}: {error}")
+}
+
+/// Versions between checkpoints where the table does not say (Delta's own default).
+const CHECKPOINT_INTERVAL: u64 = 10;

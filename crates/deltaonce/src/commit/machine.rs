@@ -1,0 +1,194 @@
+//! What an answer means and what to do next: the commit's decisions, without IO, clock or chance.
+//!
+//! A version is *resolved* once the log says whose entry it holds. The rules, each of which the tests below break in turn:
+//!
+//! - an answer other than "done" never decides anything; the entry itself does, read back and compared by token;
+//! - the same version is put again until it is resolved, which put-if-absent makes safe however late an earlier put lands;
+//! - a version is tried only when the one before it is resolved;
+//! - giving up is "nothing changed" only when no put of ours can still land.
+
+/// How the store answered a put-if-absent of the log entry.
+#[derive(Debug, Clone, Copy, PartialEq, Eq, Hash)]
+pub(crate) enum PutAnswer {
+    /// Stored.
+    Done,
+    /// Something is there, or a conditional request raced another (S3 answers 409, and nothing may be stored).
+    Exists,
+    /// The store said no for a reason that trying again does not cure: credentials, a full disk, a missing bucket.
+    Denied,
+    /// No answer, or one that does not say whether the entry was stored.
+    Failed,
+}
+
+/// What reading the entry back showed.
+#[derive(Debug, Clone, Copy, PartialEq, Eq, Hash)]
+pub(crate) enum ReadAnswer {
+    /// The entry carries our token.
+    Ours,
+    /// Another writer's entry, which leaves our change right.
+    Disjoint,
+    /// Another writer's entry, after which our change must be planned again.
+    Touching,
+    /// No entry.
+    Absent,
+    /// It could not be read.
+    Failed,
+}
+
+/// What happened.
+#[derive(Debug, Clone, Copy, PartialEq, Eq, Hash)]
+pub(crate) enum Event {
+    /// The put that was asked for was answered.
+    Put(PutAnswer),
+    /// The read that was asked for was answered.
+    Read(ReadAnswer),
+    /// The wait that was asked for is over.
+    Waited,
+    /// The wait that was asked for would pass the deadline.
+    TimeUp,
+}
+
+/// What to do next.
+#[derive(Debug, Clone, Copy, PartialEq, Eq, Hash)]
+pub(crate) enum Action {
+    /// Put our entry as this version, if absent.
+    Put(u64),
+    /// Read this version's entry.
+    Read(u64),
+    /// Wait, longer each `round` (from 0), with jitter; answer [`Event::TimeUp`] when the deadline would pass.
+    Wait {
+        /// Waits in a row for this version.
+        round: u32,
+    },
+    /// It is over.
+    End(End),
+}
+
+/// How an attempt ends.
+#[derive(Debug, Clone, Copy, PartialEq, Eq, Hash)]
+pub(crate) enum End {
+    /// Our entry is this version.
+    Landed(u64),
+    /// This version is another writer's, and our change must be planned again on it or a later one.
+    PlanAgain(u64),
+    /// The store said no; nothing of ours is in the log or can still land.
+    Denied,
+    /// Time is up; nothing of ours is in the log or can still land.
+    GaveUp,
+    /// Time is up, and a put of this version may have landed or may still land.
+    Unknown(u64),
+}
+
+#[derive(Debug, Clone, Copy, PartialEq, Eq, Hash)]
+enum Phase {
+    Putting,
+    Reading { denied: bool },
+    WaitingToPut,
+    WaitingToRead { denied: bool },
+    Ended(End),
+}
+
+/// Lands one entry at the first free version from a given one on.
+#[derive(Debug, Clone, PartialEq, Eq, Hash)]
+pub(crate) struct Machine {
+    version: u64,
+    phase: Phase,
+    /// Whether an unanswered put of `version` may have landed or may still land.
+    doubt: bool,
+    round: u32,
+    /// Versions lost in a row.
+    lost: u32,
+}
+
+/// Losing this often in a row means that many write; waiting then lets them past.
+const LOST_BEFORE_WAIT: u32 = 3;
+
+impl Machine {
+    /// Starts at `version`, the one after the snapshot that the change was planned on.
+    pub(crate) fn start(version: u64) -> (Self, Action) {
+        (Self { version, phase: Phase::Putting, doubt: false, round: 0, lost: 0 }, Action::Put(version))
+    }
+
+    /// The version that is not yet resolved.
+    pub(crate) fn version(&self) -> u64 {
+        self.version
+    }
+
+    /// Takes the answer to the last action and says the next one. An event that does not answer it repeats the action.
+    pub(crate) fn on(&mut self, event: Event) -> Action {
+        match (self.phase, event) {
+            (Phase::Putting, Event::Put(answer)) => self.put_answered(answer),
+            (Phase::Reading { denied }, Event::Read(answer)) => self.read_answered(answer, denied),
+            (Phase::WaitingToPut, Event::Waited) => self.put(),
+            (Phase::WaitingToRead { denied }, Event::Waited) => self.read(denied),
+            (Phase::WaitingToPut | Phase::WaitingToRead { .. }, Event::TimeUp) => {
+                self.end(if self.doubt { End::Unknown(self.version) } else { End::GaveUp })
+            }
+            (phase, _) => self.action_of(phase),
+        }
+    }
+
+    fn put_answered(&mut self, answer: PutAnswer) -> Action {
+        match answer {
+            PutAnswer::Done => self.end(End::Landed(self.version)),
+            PutAnswer::Denied => self.read(true),
+            PutAnswer::Exists | PutAnswer::Failed => {
+                self.doubt = true;
+                self.read(false)
+            }
+        }
+    }
+
+    fn read_answered(&mut self, answer: ReadAnswer, denied: bool) -> Action {
+        match answer {
+            ReadAnswer::Ours => self.end(End::Landed(self.version)),
+            ReadAnswer::Touching => self.end(End::PlanAgain(self.version)),
+            ReadAnswer::Disjoint => {
+                self.version += 1;
+                self.doubt = false;
+                self.round = 0;
+                self.lost += 1;
+                if self.lost < LOST_BEFORE_WAIT { self.put() } else { self.wait(Phase::WaitingToPut) }
+            }
+            ReadAnswer::Absent if denied && !self.doubt => self.end(End::Denied),
+            ReadAnswer::Absent => self.wait(Phase::WaitingToPut),
+            ReadAnswer::Failed if denied && !self.doubt => self.end(End::Denied),
+            ReadAnswer::Failed => self.wait(Phase::WaitingToRead { denied }),
+        }
+    }
+
+    fn put(&mut self) -> Action {
+        self.become_phase(Phase::Putting)
+    }
+
+    fn read(&mut self, denied: bool) -> Action {
+        self.become_phase(Phase::Reading { denied })
+    }
+
+    fn wait(&mut self, phase: Phase) -> Action {
+        let action = self.become_phase(phase);
+        self.round += 1;
+        action
+    }
+
+    fn end(&mut self, end: End) -> Action {
+        self.become_phase(Phase::Ended(end))
+    }
+
+    fn become_phase(&mut self, phase: Phase) -> Action {
+        self.phase = phase;
+        self.action_of(phase)
+    }
+
+    fn action_of(&self, phase: Phase) -> Action {
+        match phase {
+            Phase::Putting => Action::Put(self.version),
+            Phase::Reading { .. } => Action::Read(self.version),
+            Phase::WaitingToPut | Phase::WaitingToRead { .. } => Action::Wait { round: self.round },
+            Phase::Ended(end) => Action::End(end),
+        }
+    }
+}
+
+#[cfg(test)]
+mod tests;

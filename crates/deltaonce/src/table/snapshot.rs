@@ -1,0 +1,251 @@
+//! The table at one version: its definition at once, its files and identities when asked.
+
+use std::collections::BTreeMap;
+use std::sync::Arc;
+
+use arrow::array::{Array, AsArray, MapArray, RecordBatch, StructArray};
+use arrow::datatypes::{Int32Type, Int64Type};
+use delta_kernel::{DeltaResult as KernelResult, Engine, SnapshotRef};
+use deltalake::DeltaTableError;
+use deltalake::kernel::{Metadata, Protocol, Snapshot as DeltaSnapshot};
+use deltalake::logstore::LogStoreRef;
+use futures::TryStreamExt;
+
+use super::actions::{AddFile, DeletionVector};
+use super::schema::TableSchema;
+use crate::error::{Error, Result};
+use crate::load::Identity;
+use crate::store::failure;
+
+/// The table as one version of its log says it.
+///
+/// Opening reads the definition only; the list of files is replayed when [`Snapshot::files`] is called, so that a load
+/// which is skipped, or only appends, never pays for it.
+#[derive(Debug, Clone)]
+pub(crate) struct Snapshot {
+    name: Arc<str>,
+    log: LogStoreRef,
+    inner: Arc<DeltaSnapshot>,
+    schema: TableSchema,
+}
+
+impl Snapshot {
+    /// The table's latest version, or none where there is no table. `name` is how the user named the table.
+    pub(crate) async fn latest(name: Arc<str>, log: LogStoreRef) -> Result<Option<Self>> {
+        match DeltaSnapshot::try_new(log.as_ref(), None).await {
+            Ok(inner) => Self::of(name, log, Arc::new(inner)).map(Some),
+            Err(DeltaTableError::NotATable(_)) => Ok(None),
+            Err(error) => Err(failure::delta(&name, "open", error)),
+        }
+    }
+
+    /// A later version, at least `version`, of the same table.
+    pub(crate) async fn newer(&self, version: u64) -> Result<Self> {
+        let update = self.inner.clone().update(self.log.engine(None), None).await;
+        let newer = match update {
+            Ok(inner) => Self::of(self.name.clone(), self.log.clone(), inner)?,
+            Err(error) => return Err(failure::delta(&self.name, "read the new version of", error)),
+        };
+        if newer.version() < version {
+            return Err(Error::retryable(format!(
+                "{} lists version {} as its latest although version {version} was read: its store lists late",
+                self.name,
+                newer.version()
+            )));
+        }
+        Ok(newer)
+    }
+
+    fn of(name: Arc<str>, log: LogStoreRef, inner: Arc<DeltaSnapshot>) -> Result<Self> {
+        let partition_columns = inner.metadata().partition_columns().to_vec();
+        let schema = TableSchema::new(inner.arrow_schema(), partition_columns);
+        Ok(Self { name, log, inner, schema })
+    }
+
+    pub(crate) fn version(&self) -> u64 {
+        self.inner.version()
+    }
+
+    pub(crate) fn schema(&self) -> &TableSchema {
+        &self.schema
+    }
+
+    pub(crate) fn protocol(&self) -> &Protocol {
+        self.inner.protocol()
+    }
+
+    pub(crate) fn metadata(&self) -> &Metadata {
+        self.inner.metadata()
+    }
+
+    /// The table's properties, `delta.*` and others.
+    pub(crate) fn properties(&self) -> BTreeMap<String, String> {
+        let configuration = self.metadata().configuration();
+        configuration.iter().map(|(key, value)| (key.clone(), value.clone())).collect()
+    }
+
+    /// A property that is `true` or `false`; absent is false.
+    pub(crate) fn is_set(&self, property: &str) -> bool {
+        self.metadata().configuration().get(property).is_some_and(|value| value.eq_ignore_ascii_case("true"))
+    }
+
+    /// Every data file of this version, as its `add` says it.
+    ///
+    /// # Errors
+    /// As storage fails.
+    pub(crate) async fn files(&self) -> Result<Vec<AddFile>> {
+        let batches: Vec<RecordBatch> = self
+            .inner
+            .files(self.log.as_ref(), None)
+            .try_collect()
+            .await
+            .map_err(|error| failure::delta(&self.name, "list the files of", error))?;
+        let mut files = Vec::new();
+        for batch in &batches {
+            let columns = FileColumns::of(batch).ok_or_else(|| {
+                Error::internal(format!("the file list of {} has not the columns that it should", self.name))
+            })?;
+            files.extend((0..batch.num_rows()).map(|row| columns.file(row)));
+        }
+        Ok(files)
+    }
+
+    /// The version recorded for each identity's app id, as far as the table's retention keeps it.
+    pub(crate) async fn recorded(&self, identities: &[Identity]) -> Result<Vec<(Identity, Option<i64>)>> {
+        let mut recorded = Vec::with_capacity(identities.len());
+        for identity in identities {
+            let app_id = identity.app_id.clone();
+            let found = self.with_kernel(move |kernel, engine| kernel.get_app_id_version(&app_id, engine)).await?;
+            recorded.push((identity.clone(), found));
+        }
+        Ok(recorded)
+    }
+
+    /// Writes a checkpoint of this version.
+    pub(crate) async fn checkpoint(&self) -> Result<()> {
+        self.with_kernel(|kernel, engine| kernel.clone().checkpoint(engine, None).map(|_| ())).await
+    }
+
+    /// What of the log this version is read from.
+    pub(crate) fn log_files(&self) -> Result<LogFiles> {
+        let scan = self.inner.scan_builder().build().map_err(|e| failure::delta(&self.name, "read the log of", e))?;
+        let listed = &scan.snapshot().log_segment().listed;
+        Ok(LogFiles {
+            checkpoint: listed.checkpoint_parts.iter().map(|part| part.location.location.to_string()).collect(),
+            entries: listed.ascending_commit_files.iter().map(|entry| entry.version).collect(),
+        })
+    }
+
+    /// Runs `read` on the kernel's snapshot off the async threads: its reads block.
+    ///
+    /// deltalake hands the kernel's snapshot out through a scan only.
+    async fn with_kernel<T: Send + 'static>(
+        &self,
+        read: impl FnOnce(&SnapshotRef, &dyn Engine) -> KernelResult<T> + Send + 'static,
+    ) -> Result<T> {
+        let scan = self.inner.scan_builder().build().map_err(|e| failure::delta(&self.name, "read the log of", e))?;
+        let (kernel, engine) = (scan.snapshot().clone(), self.log.engine(None));
+        let done = tokio::task::spawn_blocking(move || read(&kernel, engine.as_ref())).await;
+        match done {
+            Ok(Ok(value)) => Ok(value),
+            Ok(Err(error)) => Err(failure::delta(&self.name, "read the log of", error.into())),
+            Err(panic) => Err(Error::internal(format!("reading the log of {} broke off", self.name)).caused_by(panic)),
+        }
+    }
+}
+
+/// What of the log a version is read from.
+#[derive(Debug, Clone)]
+pub(crate) struct LogFiles {
+    /// URLs of the checkpoint's parts; empty where there is none.
+    pub(crate) checkpoint: Vec<String>,
+    /// Versions of the entries after it, ascending.
+    pub(crate) entries: Vec<u64>,
+}
+
+/// The columns of the kernel's file list that an `add` is made of.
+struct FileColumns<'a> {
+    path: &'a dyn Array,
+    size: &'a dyn Array,
+    modification_time: &'a dyn Array,
+    stats: Option<&'a dyn Array>,
+    deletion_vector: Option<&'a StructArray>,
+    constants: &'a StructArray,
+}
+
+impl<'a> FileColumns<'a> {
+    fn of(batch: &'a RecordBatch) -> Option<Self> {
+        let column = |name: &str| batch.column_by_name(name).map(AsRef::as_ref);
+        Some(Self {
+            path: column("path")?,
+            size: column("size")?,
+            modification_time: column("modificationTime")?,
+            stats: column("stats"),
+            deletion_vector: column("deletionVector").and_then(AsArray::as_struct_opt),
+            constants: column("fileConstantValues")?.as_struct_opt()?,
+        })
+    }
+
+    fn file(&self, row: usize) -> AddFile {
+        let constant = |name: &str| self.constants.column_by_name(name).filter(|_| self.constants.is_valid(row));
+        AddFile {
+            path: text(self.path, row).unwrap_or_default(),
+            partition_values: constant("partitionValues")
+                .and_then(|maps| text_map(maps.as_map_opt()?, row))
+                .unwrap_or_default(),
+            size: long(self.size, row).unwrap_or_default(),
+            modification_time: long(self.modification_time, row).unwrap_or_default(),
+            data_change: true,
+            stats: self.stats.and_then(|stats| text(stats, row)).filter(|stats| !stats.is_empty()),
+            tags: constant("tags").and_then(|maps| text_map(maps.as_map_opt()?, row)),
+            deletion_vector: self.deletion_vector.and_then(|vectors| deletion_vector(vectors, row)),
+            base_row_id: constant("baseRowId").and_then(|ids| long(ids, row)),
+            default_row_commit_version: constant("defaultRowCommitVersion").and_then(|versions| long(versions, row)),
+            clustering_provider: constant("clusteringProvider").and_then(|names| text(names, row)),
+        }
+    }
+}
+
+fn text(array: &dyn Array, row: usize) -> Option<String> {
+    if array.is_null(row) {
+        return None;
+    }
+    let value = match array.as_string_opt::<i32>() {
+        Some(texts) => texts.value(row),
+        None => match array.as_string_opt::<i64>() {
+            Some(texts) => texts.value(row),
+            None => array.as_string_view_opt()?.value(row),
+        },
+    };
+    Some(value.to_owned())
+}
+
+fn long(array: &dyn Array, row: usize) -> Option<i64> {
+    array.as_primitive_opt::<Int64Type>().filter(|longs| longs.is_valid(row)).map(|longs| longs.value(row))
+}
+
+fn text_map(maps: &MapArray, row: usize) -> Option<BTreeMap<String, Option<String>>> {
+    if maps.is_null(row) {
+        return None;
+    }
+    let entries = maps.value(row);
+    let (keys, values) = (entries.column(0), entries.column(1));
+    (0..entries.len()).map(|i| Some((text(keys, i)?, text(values, i)))).collect()
+}
+
+fn deletion_vector(vectors: &StructArray, row: usize) -> Option<DeletionVector> {
+    if vectors.is_null(row) {
+        return None;
+    }
+    let integer = |name: &str| {
+        let integers = vectors.column_by_name(name)?.as_primitive_opt::<Int32Type>()?;
+        integers.is_valid(row).then(|| integers.value(row))
+    };
+    Some(DeletionVector {
+        storage_type: text(vectors.column_by_name("storageType")?, row)?,
+        path_or_inline_dv: text(vectors.column_by_name("pathOrInlineDv")?, row)?,
+        offset: integer("offset"),
+        size_in_bytes: integer("sizeInBytes")?,
+        cardinality: long(vectors.column_by_name("cardinality")?, row)?,
+    })
+}
