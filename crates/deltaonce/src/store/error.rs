@@ -1,0 +1,78 @@
+//! What an error of an object store means for the one who asked.
+
+use std::error::Error as StdError;
+use std::io;
+
+use crate::error::ErrorKind;
+
+/// The kind of the innermost telling [`io::Error`] among `error` and its sources; none where there is no such error.
+///
+/// Kinds that tell nothing (`Other`) are passed over, since clients wrap their own errors in them.
+pub(crate) fn io_kind(error: &(dyn StdError + 'static)) -> Option<io::ErrorKind> {
+    let mut found = None;
+    let mut next = Some(error);
+    while let Some(error) = next {
+        if let Some(io) = error.downcast_ref::<io::Error>() {
+            if io.kind() != io::ErrorKind::Other {
+                found = Some(io.kind());
+            }
+            // An io::Error hands out the source of what it wraps, not what it wraps.
+            next = io.get_ref().map(|inner| inner as &(dyn StdError + 'static));
+        } else {
+            next = error.source();
+        }
+    }
+    found
+}
+
+/// What the caller of a load can do about a failed storage call of which it is known that it changed nothing.
+///
+/// Credentials, rights and a store that lacks the operation do not mend themselves; all else may pass.
+pub(crate) fn kind(error: &object_store::Error) -> ErrorKind {
+    use object_store::Error as Store;
+    match error {
+        Store::PermissionDenied { .. }
+        | Store::Unauthenticated { .. }
+        | Store::InvalidPath { .. }
+        | Store::NotSupported { .. }
+        | Store::NotImplemented { .. }
+        | Store::UnknownConfigurationKey { .. } => ErrorKind::Invalid,
+        _ => match io_kind(error) {
+            Some(
+                io::ErrorKind::PermissionDenied
+                | io::ErrorKind::ReadOnlyFilesystem
+                | io::ErrorKind::NotADirectory
+                | io::ErrorKind::IsADirectory
+                | io::ErrorKind::InvalidFilename
+                | io::ErrorKind::Unsupported,
+            ) => ErrorKind::Invalid,
+            _ => ErrorKind::Retryable,
+        },
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    fn generic(source: impl Into<Box<dyn StdError + Send + Sync>>) -> object_store::Error {
+        object_store::Error::Generic { store: "test", source: source.into() }
+    }
+
+    #[test]
+    fn the_kind_is_found_below_wrappers() {
+        let full = io::Error::from(io::ErrorKind::StorageFull);
+        let error = generic(generic(io::Error::other(generic(full))));
+        assert_eq!(io_kind(&error), Some(io::ErrorKind::StorageFull));
+        assert_eq!(kind(&error), ErrorKind::Retryable);
+        assert_eq!(io_kind(&generic("no io here")), None);
+    }
+
+    #[test]
+    fn what_does_not_mend_itself_is_not_retryable() {
+        for io in [io::ErrorKind::PermissionDenied, io::ErrorKind::ReadOnlyFilesystem] {
+            assert_eq!(kind(&generic(io::Error::from(io))), ErrorKind::Invalid);
+        }
+        assert_eq!(kind(&generic(io::Error::from(io::ErrorKind::TimedOut))), ErrorKind::Retryable);
+    }
+}
