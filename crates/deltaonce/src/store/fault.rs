@@ -99,25 +99,23 @@ impl ObjectStore for FailingStore {
         options: PutMultipartOptions,
     ) -> Result<Box<dyn MultipartUpload>> {
         let (inner, to) = (Arc::clone(&self.inner), location.clone());
-        let upload = self
-            .plan
-            .run(Operation::StartUpload, location, false, |_| async move { inner.put_multipart_opts(&to, options).await })
-            .await?;
+        let upload =
+            self.plan
+                .run(Operation::StartUpload, location, false, |_| async move {
+                    inner.put_multipart_opts(&to, options).await
+                })
+                .await?;
         Ok(Box::new(upload::FailingUpload::new(upload, location.clone(), self.plan.clone())))
     }
 
     async fn get_opts(&self, location: &Path, options: GetOptions) -> Result<GetResult> {
         let (inner, from) = (Arc::clone(&self.inner), location.clone());
-        self.plan
-            .run(Operation::Get, location, false, |_| async move { inner.get_opts(&from, options).await })
-            .await
+        self.plan.run(Operation::Get, location, false, |_| async move { inner.get_opts(&from, options).await }).await
     }
 
     async fn get_ranges(&self, location: &Path, ranges: &[Range<u64>]) -> Result<Vec<Bytes>> {
         let (inner, from, ranges) = (Arc::clone(&self.inner), location.clone(), ranges.to_vec());
-        self.plan
-            .run(Operation::Get, location, false, |_| async move { inner.get_ranges(&from, &ranges).await })
-            .await
+        self.plan.run(Operation::Get, location, false, |_| async move { inner.get_ranges(&from, &ranges).await }).await
     }
 
     fn delete_stream(&self, locations: BoxStream<'static, Result<Path>>) -> BoxStream<'static, Result<Path>> {
@@ -128,7 +126,8 @@ impl ObjectStore for FailingStore {
                 async move {
                     let location = location?;
                     let target = location.clone();
-                    plan.run(Operation::Delete, &location, false, |_| async move { inner.delete(&target).await }).await?;
+                    plan.run(Operation::Delete, &location, false, |_| async move { inner.delete(&target).await })
+                        .await?;
                     Ok(location)
                 }
             })

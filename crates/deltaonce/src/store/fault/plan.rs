@@ -147,7 +147,12 @@ impl Plan {
     }
 
     /// Logs a call, and finds the rule that strikes it and what was to come before it.
-    fn begin(&self, operation: Operation, path: &Path, creates: bool) -> (Call, Option<Rule>, Vec<BoxFuture<'static, ()>>) {
+    fn begin(
+        &self,
+        operation: Operation,
+        path: &Path,
+        creates: bool,
+    ) -> (Call, Option<Rule>, Vec<BoxFuture<'static, ()>>) {
         let mut state = self.lock();
         let number = state.calls.len() as u64 + 1;
         let call = Call { number, operation, path: path.clone(), creates, outcome: Outcome::Pending };

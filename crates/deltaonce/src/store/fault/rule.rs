@@ -71,7 +71,10 @@ impl Answer {
             Self::Timeout => return generic(io::Error::from(io::ErrorKind::TimedOut)),
             Self::Reset => return generic(io::Error::from(io::ErrorKind::ConnectionReset)),
             Self::Io(io::ErrorKind::PermissionDenied) => {
-                return Error::PermissionDenied { path, source: io::Error::from(io::ErrorKind::PermissionDenied).into() };
+                return Error::PermissionDenied {
+                    path,
+                    source: io::Error::from(io::ErrorKind::PermissionDenied).into(),
+                };
             }
             Self::Io(kind) => return generic(io::Error::from(kind)),
             Self::Status(status) => status,

@@ -127,7 +127,8 @@ impl Settings {
         }
     }
 
-    fn get(&self, key: Key) -> Option<&str> {
+    /// The value in force for `key`.
+    pub(super) fn get(&self, key: Key) -> Option<&str> {
         self.values.get(&key).map(String::as_str)
     }
 
@@ -158,15 +159,16 @@ impl Settings {
         for (key, value) in &self.values {
             builder = builder.with_config(*key, value);
         }
-        builder.with_bucket_name(bucket).build().map_err(|error| {
-            Error::invalid(format!("{text} cannot be opened: {error}")).caused_by(error)
-        })
+        builder
+            .with_bucket_name(bucket)
+            .build()
+            .map_err(|error| Error::invalid(format!("{text} cannot be opened: {error}")).caused_by(error))
     }
 
     fn has_credentials(&self) -> bool {
-        let unsigned = self.get(Key::SkipSignature).is_some_and(|value| {
-            ["1", "true", "on", "yes", "y"].iter().any(|yes| value.eq_ignore_ascii_case(yes))
-        });
+        let unsigned = self
+            .get(Key::SkipSignature)
+            .is_some_and(|value| ["1", "true", "on", "yes", "y"].iter().any(|yes| value.eq_ignore_ascii_case(yes)));
         let elsewhere: [&[Key]; 5] = [
             &[Key::AccessKeyId],
             &[Key::SecretAccessKey],
