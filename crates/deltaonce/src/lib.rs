@@ -19,3 +19,6 @@ pub use error::{Error, ErrorKind, Result};
 pub use host::{Host, SystemHost};
 pub use load::{Contract, Identity, Load, NullKeys, Order, OrderColumn, Scope, TableSpec};
 pub use receipt::{ByteCounts, FileCounts, Outcome, Receipt, RowCounts};
+#[cfg(any(test, feature = "fault"))]
+pub use store::fault;
+pub use store::location::Location;

@@ -1,78 +1,112 @@
-//! What a failure of storage means for the caller.
+//! What a failure of storage means for the one who asked.
 
 use std::error::Error as StdError;
 use std::io;
 
-use deltalake::{DeltaTableError, ObjectStoreError};
+use deltalake::DeltaTableError;
 
 use crate::error::{Error, ErrorKind};
 
-/// Whether trying again cannot help: the credentials, the bucket, the disk or the path is wrong.
-pub(crate) fn is_final(error: &ObjectStoreError) -> bool {
-    kind_of(error) == ErrorKind::Invalid
+/// The kind of the innermost telling [`io::Error`] among `error` and its sources; none where there is no such error.
+///
+/// Kinds that tell nothing (`Other`) are passed over, since clients wrap their own errors in them.
+pub(crate) fn io_kind(error: &(dyn StdError + 'static)) -> Option<io::ErrorKind> {
+    let mut found = None;
+    let mut next = Some(error);
+    while let Some(error) = next {
+        if let Some(io) = error.downcast_ref::<io::Error>() {
+            if io.kind() != io::ErrorKind::Other {
+                found = Some(io.kind());
+            }
+            // An io::Error hands out the source of what it wraps, not what it wraps.
+            next = io.get_ref().map(|inner| inner as &(dyn StdError + 'static));
+        } else {
+            next = error.source();
+        }
+    }
+    found
 }
 
-/// The error for an operation on `what` (a table or file, as the user named it) that storage failed.
-pub(crate) fn storage(what: &str, doing: &str, error: ObjectStoreError) -> Error {
-    let kind = kind_of(&error);
-    explain(kind, what, doing, Box::new(error))
+/// What the caller of a load can do about a failed storage call of which it is known that it changed nothing.
+///
+/// Credentials, rights and a store that lacks the operation do not mend themselves; all else may pass.
+pub(crate) fn kind(error: &object_store::Error) -> ErrorKind {
+    use object_store::Error as Store;
+    match error {
+        Store::PermissionDenied { .. }
+        | Store::Unauthenticated { .. }
+        | Store::InvalidPath { .. }
+        | Store::NotSupported { .. }
+        | Store::NotImplemented { .. }
+        | Store::UnknownConfigurationKey { .. } => ErrorKind::Invalid,
+        Store::NotFound { source, .. } if source.to_string().contains("NoSuchBucket") => ErrorKind::Invalid,
+        _ => match io_kind(error) {
+            Some(
+                io::ErrorKind::PermissionDenied
+                | io::ErrorKind::ReadOnlyFilesystem
+                | io::ErrorKind::NotADirectory
+                | io::ErrorKind::IsADirectory
+                | io::ErrorKind::InvalidFilename
+                | io::ErrorKind::Unsupported,
+            ) => ErrorKind::Invalid,
+            _ => ErrorKind::Retryable,
+        },
+    }
+}
+
+/// Whether a put with this answer is refused for good, so that the commit need not ask again.
+pub(crate) fn is_final(error: &object_store::Error) -> bool {
+    kind(error) == ErrorKind::Invalid
+        || matches!(io_kind(error), Some(io::ErrorKind::StorageFull | io::ErrorKind::QuotaExceeded))
+}
+
+/// The error for `doing` something to `what` (a table or file, as the user named it) that storage failed.
+pub(crate) fn storage(what: &str, doing: &str, error: object_store::Error) -> Error {
+    explain(kind(&error), what, doing, Box::new(error))
 }
 
 /// The same for an error of deltalake, which may have one of storage inside.
 pub(crate) fn delta(what: &str, doing: &str, error: DeltaTableError) -> Error {
-    let kind = find::<ObjectStoreError>(&error).map_or_else(|| io_kind(&error), kind_of);
-    explain(kind, what, doing, Box::new(error))
+    explain(find::<object_store::Error>(&error).map_or(ErrorKind::Retryable, kind), what, doing, Box::new(error))
 }
 
 fn explain(kind: ErrorKind, what: &str, doing: &str, error: Box<dyn StdError + Send + Sync>) -> Error {
-    let reason = root(error.as_ref());
+    let reason = root(error.as_ref()).to_string();
     Error::new(kind, format!("cannot {doing} {what}: {reason}")).caused_by(error)
 }
 
-fn kind_of(error: &ObjectStoreError) -> ErrorKind {
-    match error {
-        ObjectStoreError::PermissionDenied { .. }
-        | ObjectStoreError::Unauthenticated { .. }
-        | ObjectStoreError::NotImplemented { .. }
-        | ObjectStoreError::UnknownConfigurationKey { .. }
-        | ObjectStoreError::InvalidPath { .. }
-        | ObjectStoreError::NotSupported { .. } => ErrorKind::Invalid,
-        ObjectStoreError::NotFound { source, .. } if source.to_string().contains("NoSuchBucket") => ErrorKind::Invalid,
-        other => io_kind(other),
-    }
-}
-
-fn io_kind(error: &(dyn StdError + 'static)) -> ErrorKind {
-    match find::<io::Error>(error).map(io::Error::kind) {
-        Some(
-            io::ErrorKind::PermissionDenied
-            | io::ErrorKind::ReadOnlyFilesystem
-            | io::ErrorKind::StorageFull
-            | io::ErrorKind::QuotaExceeded
-            | io::ErrorKind::NotADirectory
-            | io::ErrorKind::InvalidFilename,
-        ) => ErrorKind::Invalid,
-        _ => ErrorKind::Retryable,
-    }
-}
-
-/// The first error of type `T` in a chain of causes.
+/// The first error of type `T` among `error` and its sources.
 fn find<'a, T: StdError + 'static>(error: &'a (dyn StdError + 'static)) -> Option<&'a T> {
-    let mut next = Some(error);
-    while let Some(error) = next {
-        if let Some(found) = error.downcast_ref::<T>() {
-            return Some(found);
-        }
-        next = error.source();
-    }
-    None
+    std::iter::successors(Some(error), |error| error.source()).find_map(|error| error.downcast_ref())
 }
 
-/// The last cause, which says it in the fewest words.
+/// The last of the sources, which says it in the fewest words.
 fn root<'a>(error: &'a (dyn StdError + 'static)) -> &'a (dyn StdError + 'static) {
-    let mut last = error;
-    while let Some(source) = last.source() {
-        last = source;
+    std::iter::successors(Some(error), |error| error.source()).last().unwrap_or(error)
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    fn generic(source: impl Into<Box<dyn StdError + Send + Sync>>) -> object_store::Error {
+        object_store::Error::Generic { store: "test", source: source.into() }
     }
-    last
+
+    #[test]
+    fn the_kind_is_found_below_wrappers() {
+        let full = io::Error::from(io::ErrorKind::StorageFull);
+        let error = generic(generic(io::Error::other(generic(full))));
+        assert_eq!(io_kind(&error), Some(io::ErrorKind::StorageFull));
+        assert_eq!(kind(&error), ErrorKind::Retryable);
+        assert_eq!(io_kind(&generic("no io here")), None);
+    }
+
+    #[test]
+    fn what_does_not_mend_itself_is_not_retryable() {
+        for io in [io::ErrorKind::PermissionDenied, io::ErrorKind::ReadOnlyFilesystem] {
+            assert_eq!(kind(&generic(io::Error::from(io))), ErrorKind::Invalid);
+        }
+        assert_eq!(kind(&generic(io::Error::from(io::ErrorKind::TimedOut))), ErrorKind::Retryable);
+    }
 }
