@@ -1,5 +1,13 @@
 //! What a load changes in the table: a snapshot and prepared rows become a [`Change`].
 
+pub(crate) mod bounds;
+pub(crate) mod partitions;
+pub(crate) mod predicate;
+pub(crate) mod scope;
+pub(crate) mod strays;
+pub(crate) mod truth;
+pub(crate) mod value;
+
 use std::collections::BTreeSet;
 use std::fmt::Debug;
 
