@@ -1,8 +1,15 @@
 //! What a load changes in the table: a snapshot and prepared rows become a [`Change`].
 
 pub(crate) mod append;
+pub(crate) mod bounds;
 pub(crate) mod fingerprint;
+pub(crate) mod partitions;
+pub(crate) mod predicate;
 pub(crate) mod replace;
+pub(crate) mod scope;
+pub(crate) mod strays;
+pub(crate) mod truth;
+pub(crate) mod value;
 
 use std::collections::BTreeSet;
 use std::fmt::Debug;

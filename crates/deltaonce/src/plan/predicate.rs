@@ -1,0 +1,236 @@
+//! SQL predicates over a table's columns: typed when they are read, or refused.
+
+mod functions;
+mod translate;
+
+use std::collections::BTreeSet;
+use std::sync::Arc;
+
+use arrow::array::{Array, AsArray, BooleanArray};
+use arrow::datatypes::{DataType, Schema, SchemaRef};
+use arrow::record_batch::{RecordBatch, RecordBatchOptions};
+use datafusion::common::DFSchema;
+use datafusion::logical_expr::Expr;
+use datafusion::logical_expr::physical_planning_context::PhysicalPlanningContext;
+use datafusion::physical_expr::execution_props::ExecutionProps;
+use datafusion::physical_expr::{PhysicalExpr, create_physical_expr};
+use datafusion::sql::sqlparser::dialect::Dialect;
+use datafusion::sql::sqlparser::parser::Parser;
+use datafusion::sql::sqlparser::tokenizer::{Token, TokenWithSpan, Tokenizer};
+
+use super::bounds::FileBounds;
+use super::truth::{self, Truths};
+use crate::error::{Error, Result};
+use crate::table::schema::TableSchema;
+use translate::Translator;
+
+/// Bytes of a predicate's text.
+const MAX_TEXT: usize = 256 * 1024;
+/// Words and signs of a predicate, lists of literals apart. Bounds the depth of the syntax tree, which chains of
+/// operators deepen without the parser recursing.
+const MAX_TOKENS: usize = 3000;
+/// Parentheses and prefix operators inside each other.
+const MAX_NESTING: usize = 48;
+
+/// Whose words a predicate's text is in.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+pub(crate) enum Origin {
+    /// Who asked for the load: names are exact, text is in single quotes and a backslash is a character.
+    Load,
+    /// The table's log, where Spark's rules hold: names ignore case, double quotes hold text too. Where an escape
+    /// would have to be read Spark's way, the predicate is refused.
+    Table,
+}
+
+/// A boolean SQL expression over the columns of a table.
+///
+/// Read with the meaning it has in Spark SQL, for the part of SQL that both have: comparisons (null-safe ones too),
+/// `AND`, `OR`, `NOT`, `IN`, `BETWEEN`, `LIKE`, `IS [NOT] NULL/TRUE/FALSE/DISTINCT FROM`, `+ - * %`, `||`, casts that
+/// lose nothing, and a few functions. All else is refused, what depends on time or chance above all, before anything
+/// is computed. Comparisons of floats take NaN for equal to itself and above all else, and -0.0 for 0.0, as Spark does
+/// (Arrow's kernels do not). Sums and products of integers are exact and do not wrap.
+#[derive(Debug, Clone)]
+pub(crate) struct Predicate {
+    text: String,
+    expr: Expr,
+    compiled: Arc<dyn PhysicalExpr>,
+    columns: BTreeSet<String>,
+    /// The columns it reads, in the table's order.
+    reads: SchemaRef,
+    partition_only: bool,
+}
+
+impl Predicate {
+    /// Reads the predicate of a load over the columns of a table.
+    ///
+    /// # Errors
+    /// `Invalid` for text that is not a predicate this library takes, naming what is wrong with it.
+    pub(crate) fn parse(text: &str, schema: &TableSchema) -> Result<Self> {
+        Self::read(text, schema, Origin::Load)
+    }
+
+    /// Reads a predicate of `origin`; see [`Predicate::parse`].
+    pub(crate) fn read(text: &str, schema: &TableSchema, origin: Origin) -> Result<Self> {
+        let ast = syntax(text)?;
+        let mut translator = Translator::new(schema, origin);
+        let expr = translator.predicate(&ast).map_err(|e| within(text, e))?;
+        Self::compile(text.trim().to_owned(), expr, translator.columns(), schema)
+    }
+
+    /// A predicate from an expression whose types agree; `text` is its SQL.
+    ///
+    /// # Errors
+    /// `Internal` where DataFusion cannot carry it out.
+    pub(super) fn compile(text: String, expr: Expr, columns: BTreeSet<String>, schema: &TableSchema) -> Result<Self> {
+        let fields: Vec<_> =
+            schema.columns().fields().iter().filter(|field| columns.contains(field.name())).cloned().collect();
+        let reads: SchemaRef = Schema::new(fields).into();
+        let failed = |e| Error::internal(format!("the predicate '{}' cannot be carried out", cut(&text))).caused_by(e);
+        let names = DFSchema::try_from(reads.clone()).map_err(failed)?;
+        let compiled = create_physical_expr(&expr, &names, &ExecutionProps::new(), &PhysicalPlanningContext::default())
+            .map_err(failed)?;
+        let partition_only = columns.iter().all(|column| schema.is_partition_column(column));
+        Ok(Self { text, expr, compiled, columns, reads, partition_only })
+    }
+
+    /// Columns that it reads.
+    pub(crate) fn columns(&self) -> &BTreeSet<String> {
+        &self.columns
+    }
+
+    /// Its SQL, as it was given.
+    pub(crate) fn text(&self) -> &str {
+        &self.text
+    }
+
+    /// The outcome for each row of a batch that has (at least) the columns it reads, under the table's names.
+    ///
+    /// # Errors
+    /// `Refused` where a row cannot be computed (a sum beyond 38 digits); `Internal` where a column is missing.
+    pub(crate) fn evaluate(&self, batch: &RecordBatch) -> Result<BooleanArray> {
+        let failed = || format!("the predicate '{}' cannot be computed for these rows", cut(&self.text));
+        let columns = self
+            .reads
+            .fields()
+            .iter()
+            .map(|field| match batch.column_by_name(field.name()) {
+                Some(column) if column.data_type() == field.data_type() => Ok(column.clone()),
+                _ => Err(Error::internal(failed()).detail(format!("no column '{}' of its type", field.name()))),
+            })
+            .collect::<Result<Vec<_>>>()?;
+        // Nullability is the table's promise; the rows at hand are not yet checked against it.
+        let fields: Vec<_> = self.reads.fields().iter().map(|f| f.as_ref().clone().with_nullable(true)).collect();
+        let options = RecordBatchOptions::new().with_row_count(Some(batch.num_rows()));
+        let rows = RecordBatch::try_new_with_options(Schema::new(fields).into(), columns, &options)
+            .map_err(|e| Error::internal(failed()).caused_by(e))?;
+        let outcome = self
+            .compiled
+            .evaluate(&rows)
+            .and_then(|value| value.into_array(rows.num_rows()))
+            .map_err(|e| Error::refused(failed()).detail(e.to_string()).caused_by(e))?;
+        match outcome.data_type() {
+            DataType::Boolean => Ok(outcome.as_boolean().clone()),
+            other => Err(Error::internal(failed()).detail(format!("it gave {other}"))),
+        }
+    }
+
+    /// The outcomes it may have on the rows of a file: exact where it reads only partition columns, else by bounds.
+    pub(crate) fn outcomes(&self, bounds: &FileBounds<'_>) -> Truths {
+        match self.constant_outcome(bounds) {
+            Some(outcome) => Truths::only(outcome),
+            None => truth::outcomes(&self.expr, bounds),
+        }
+    }
+
+    /// The one outcome for all rows of a file, where partition values decide it.
+    fn constant_outcome(&self, bounds: &FileBounds<'_>) -> Option<Option<bool>> {
+        if !self.partition_only {
+            return None;
+        }
+        let columns = self
+            .reads
+            .fields()
+            .iter()
+            .map(|field| bounds.constant(field.name())?.to_array().ok())
+            .collect::<Option<Vec<_>>>()?;
+        let fields: Vec<_> = self.reads.fields().iter().map(|f| f.as_ref().clone().with_nullable(true)).collect();
+        let options = RecordBatchOptions::new().with_row_count(Some(1));
+        let row = RecordBatch::try_new_with_options(Schema::new(fields).into(), columns, &options).ok()?;
+        let outcome = self.evaluate(&row).ok()?;
+        Some(outcome.is_valid(0).then(|| outcome.value(0)))
+    }
+}
+
+/// The rows for which an outcome is true; null is not.
+pub(crate) fn is_true(outcome: &BooleanArray) -> BooleanArray {
+    let values = match outcome.nulls() {
+        Some(nulls) => outcome.values() & nulls.inner(),
+        None => outcome.values().clone(),
+    };
+    BooleanArray::new(values, None)
+}
+
+/// A text short enough for one line of a message.
+pub(crate) fn cut(text: &str) -> String {
+    const SHOWN: usize = 200;
+    match text.char_indices().nth(SHOWN) {
+        Some((end, _)) => format!("{}…", text.get(..end).unwrap_or_default()),
+        None => text.to_owned(),
+    }
+}
+
+fn within(text: &str, error: Error) -> Error {
+    error.detail(format!("in the predicate: {}", cut(text.trim())))
+}
+
+/// The words of SQL that predicates are written in: names may be quoted with backticks, as in Spark, and only so.
+#[derive(Debug)]
+struct Words;
+
+impl Dialect for Words {
+    fn is_delimited_identifier_start(&self, character: char) -> bool {
+        character == '`'
+    }
+
+    fn is_identifier_start(&self, character: char) -> bool {
+        character.is_alphabetic() || character == '_'
+    }
+
+    fn is_identifier_part(&self, character: char) -> bool {
+        character.is_alphanumeric() || character == '_'
+    }
+}
+
+/// The syntax tree of one whole expression, within the bounds that keep hostile text from exhausting the stack.
+fn syntax(text: &str) -> Result<datafusion::sql::sqlparser::ast::Expr> {
+    if text.trim().is_empty() {
+        return Err(Error::invalid("the predicate is empty")
+            .hint("give a condition, or ask for the whole table in so many words"));
+    }
+    if text.len() > MAX_TEXT {
+        return Err(Error::invalid(format!(
+            "the predicate is {} bytes long; at most {MAX_TEXT} are taken",
+            text.len()
+        )));
+    }
+    let unreadable = |e: String| Error::invalid(format!("the predicate '{}' is not a SQL expression: {e}", cut(text)));
+    let tokens = Tokenizer::new(&Words, text).tokenize_with_location().map_err(|e| unreadable(e.to_string()))?;
+    if tokens.iter().filter(|token| deepens(token)).count() > MAX_TOKENS {
+        return Err(Error::invalid(format!("the predicate '{}' has more than {MAX_TOKENS} words", cut(text)))
+            .hint("use IN (…) for a long list of values"));
+    }
+    let mut parser = Parser::new(&Words).with_recursion_limit(MAX_NESTING).with_tokens_with_locations(tokens);
+    let expr = parser.parse_expr().map_err(|e| unreadable(e.to_string()))?;
+    match &parser.peek_token_ref().token {
+        Token::EOF => Ok(expr),
+        rest => Err(unreadable(format!("'{rest}' follows where it should end"))),
+    }
+}
+
+/// Whether a token can make the syntax tree deeper.
+fn deepens(token: &TokenWithSpan) -> bool {
+    !matches!(token.token, Token::Whitespace(_) | Token::Comma | Token::Number(..) | Token::SingleQuotedString(_))
+}
+
+#[cfg(test)]
+mod tests;
