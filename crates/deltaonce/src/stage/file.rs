@@ -1,0 +1,170 @@
+//! One data file while it is written.
+
+use std::sync::Arc;
+use std::sync::atomic::{AtomicU64, Ordering};
+
+use arrow::record_batch::RecordBatch;
+use object_store::ObjectStore;
+use parquet::arrow::ArrowWriter;
+use parquet::arrow::arrow_writer::ArrowWriterOptions;
+use parquet::errors::ParquetError;
+use parquet::file::properties::{EnabledStatistics, WriterProperties};
+use parquet::schema::types::ColumnPath;
+use tokio::runtime::Handle;
+use uuid::Uuid;
+
+use super::bounds::PARQUET_PREFIX;
+use super::partition::{Partitioning, Values};
+use super::settings::Settings;
+use super::stats::{Observed, StatsPlan};
+use super::upload::{Finishing, Sink};
+use super::{dictionary, path};
+use crate::error::{Error, Result};
+use crate::host::Host;
+use crate::table::actions::AddFile;
+
+/// Rows of a row group at most.
+const GROUP_ROWS: usize = 1024 * 1024;
+
+/// Encoded bytes of a row group at most: a row group is held in memory until it is whole.
+const GROUP_BYTES: usize = 64 * 1024 * 1024;
+
+/// What all files of a table share.
+#[derive(Debug)]
+pub(super) struct Files {
+    pub(super) store: Arc<dyn ObjectStore>,
+    pub(super) settings: Settings,
+    pub(super) partitioning: Arc<Partitioning>,
+    pub(super) stats: StatsPlan,
+    pub(super) host: Arc<dyn Host>,
+    /// Files begun so far, for their names.
+    pub(super) begun: AtomicU64,
+}
+
+/// An open data file of one partition.
+#[derive(Debug)]
+pub(super) struct DataFile {
+    writer: ArrowWriter<Sink>,
+    observed: Observed,
+    partition: Values,
+}
+
+/// A file that is written to its end but perhaps not yet in the store.
+#[derive(Debug)]
+pub(super) struct Closed {
+    add: AddFile,
+    upload: Finishing,
+}
+
+impl Files {
+    /// Begins a file whose first rows will be `first`.
+    ///
+    /// # Errors
+    /// `Unsupported` for columns that Parquet cannot hold.
+    pub(super) fn open(&self, partition: Values, first: &RecordBatch, runtime: &Handle) -> Result<DataFile> {
+        let number = self.begun.fetch_add(1, Ordering::Relaxed);
+        let name = format!("part-{number:05}-{}-c000{}", Uuid::from_u128(self.host.random()), self.settings.suffix);
+        let path = path::object(&partition, &name)?;
+        let sink = Sink::new(self.store.clone(), path, self.settings.target, runtime.clone());
+        // The Arrow schema that the writer would put into the footer says nothing that Parquet's own types do not say here.
+        let options = ArrowWriterOptions::new().with_properties(self.properties(first)).with_skip_arrow_metadata(true);
+        let writer = ArrowWriter::try_new_with_options(sink, self.partitioning.file_schema().clone(), options)
+            .map_err(|e| Error::unsupported("the table has a column that is not written to Parquet").detail(e.to_string()).caused_by(e))?;
+        Ok(DataFile { writer, observed: self.stats.observe(), partition })
+    }
+
+    fn properties(&self, first: &RecordBatch) -> WriterProperties {
+        let mut properties = WriterProperties::builder()
+            .set_created_by(format!("deltaonce version {}", env!("CARGO_PKG_VERSION")))
+            .set_compression(self.settings.compression)
+            .set_statistics_enabled(EnabledStatistics::Page)
+            .set_statistics_truncate_length(Some(PARQUET_PREFIX))
+            .set_dictionary_page_size_limit(dictionary::LIMIT)
+            .set_max_row_group_row_count(Some(GROUP_ROWS))
+            .set_max_row_group_bytes(Some(GROUP_BYTES));
+        for column in dictionary::futile(first) {
+            properties = properties.set_column_dictionary_enabled(ColumnPath::new(vec![column]), false);
+        }
+        properties.build()
+    }
+}
+
+impl DataFile {
+    /// Appends rows with the columns of data files. Blocks while the store is behind.
+    ///
+    /// # Errors
+    /// Why the rows are not in the file; it must be abandoned then.
+    pub(super) fn write(&mut self, files: &Files, rows: &RecordBatch) -> Result<()> {
+        self.observed.batch(&files.stats, rows);
+        self.writer.write(rows).map_err(|e| self.failed(e))
+    }
+
+    /// Bytes that the file would have if it were closed now, about.
+    pub(super) fn size(&self) -> u64 {
+        (self.writer.bytes_written() + self.writer.in_progress_size()) as u64
+    }
+
+    /// Bytes of memory that the file takes.
+    pub(super) fn memory(&self) -> usize {
+        self.writer.memory_size() + self.writer.inner().held()
+    }
+
+    /// Writes the footer.
+    ///
+    /// # Errors
+    /// Why that failed; nothing of the file is left then.
+    pub(super) fn close(mut self, files: &Files) -> Result<Closed> {
+        let footer = self.writer.finish().map_err(|e| self.failed(e))?;
+        let sink = self.writer.inner_mut();
+        let upload = sink.finish();
+        let size = i64::try_from(sink.written())
+            .map_err(|e| Error::internal(format!("the data file '{}' is too large", sink.path())).caused_by(e))?;
+        let add = AddFile {
+            path: path::in_log(sink.path()),
+            partition_values: self.partition.into_iter().map(|(column, value)| (column, value.log)).collect(),
+            size,
+            modification_time: files.host.now().timestamp_millis(),
+            data_change: true,
+            stats: Some(files.stats.json(&self.observed, &footer)),
+            tags: None,
+            deletion_vector: None,
+            base_row_id: None,
+            default_row_commit_version: None,
+            clustering_provider: None,
+        };
+        Ok(Closed { add, upload })
+    }
+
+    /// Gives the file up, and waits until nothing of it is left in the store.
+    pub(super) fn abandon(mut self) {
+        // Whoever abandons a file already has the reason to report.
+        let _ = self.writer.inner_mut().abandon();
+    }
+
+    /// What made writing fail: the store's reason where it has one.
+    fn failed(&mut self, error: ParquetError) -> Error {
+        let sink = self.writer.inner_mut();
+        match sink.abandon() {
+            Err(reason) => reason,
+            Ok(()) => Error::internal(format!("the data file '{}' could not be encoded", sink.path()))
+                .detail(error.to_string())
+                .caused_by(error),
+        }
+    }
+}
+
+impl Closed {
+    /// Bytes still in memory.
+    pub(super) fn held(&self) -> usize {
+        self.upload.held
+    }
+
+    /// Waits until the file is in the store. Blocks.
+    ///
+    /// # Errors
+    /// Why it is not; nothing of it is left then.
+    pub(super) fn wait(self) -> Result<AddFile> {
+        self.upload.wait()?;
+        Ok(self.add)
+    }
+}

@@ -1,0 +1,175 @@
+//! What a table's properties say about its data files.
+
+use std::collections::BTreeMap;
+
+use parquet::basic::{Compression, GzipLevel, ZstdLevel};
+
+use crate::error::{Error, Result};
+
+const TARGET_FILE_SIZE: &str = "delta.targetFileSize";
+const COMPRESSION: &str = "delta.parquet.compression.codec";
+const INDEXED_COLUMNS: &str = "delta.dataSkippingNumIndexedCols";
+const STATS_COLUMNS: &str = "delta.dataSkippingStatsColumns";
+
+const DEFAULT_TARGET: u64 = 128 * 1024 * 1024;
+const DEFAULT_INDEXED: usize = 32;
+
+/// How data files of a table are to be written.
+#[derive(Debug, Clone, PartialEq)]
+pub(super) struct Settings {
+    /// Bytes at which a file is closed and the next begun.
+    pub(super) target: u64,
+    pub(super) compression: Compression,
+    /// The end of a file's name, compression included, as other writers name it.
+    pub(super) suffix: &'static str,
+    pub(super) indexed: Indexed,
+}
+
+/// Which columns have statistics in the log.
+#[derive(Debug, Clone, PartialEq, Eq)]
+pub(super) enum Indexed {
+    All,
+    /// So many leaf columns, counted in the schema's order.
+    First(usize),
+    /// These columns, each a path of field names; a struct stands for all of its fields.
+    Columns(Vec<Vec<String>>),
+}
+
+impl Settings {
+    /// Reads the table's properties; those of others are ignored.
+    ///
+    /// # Errors
+    /// `Invalid` for a property whose value cannot be read, `Unsupported` for a codec that is not written here.
+    pub(super) fn new(properties: &BTreeMap<String, String>) -> Result<Self> {
+        let target = match properties.get(TARGET_FILE_SIZE) {
+            None => DEFAULT_TARGET,
+            Some(text) => {
+                bytes(text).ok_or_else(|| invalid(TARGET_FILE_SIZE, text, "a size such as 134217728 or 128mb"))?
+            }
+        };
+        let codec = properties.get(COMPRESSION).map_or("snappy", String::as_str);
+        let (compression, suffix) = match codec.trim().to_ascii_lowercase().as_str() {
+            "snappy" => (Compression::SNAPPY, ".snappy.parquet"),
+            "zstd" => (Compression::ZSTD(ZstdLevel::default()), ".zstd.parquet"),
+            "gzip" => (Compression::GZIP(GzipLevel::default()), ".gz.parquet"),
+            // Parquet's first LZ4 codec has a framing that its readers disagree on; LZ4_RAW replaced it.
+            "lz4" | "lz4_raw" | "lz4raw" => (Compression::LZ4_RAW, ".lz4raw.parquet"),
+            "uncompressed" | "none" => (Compression::UNCOMPRESSED, ".parquet"),
+            _ => {
+                return Err(Error::unsupported(format!("the table property {COMPRESSION} is '{codec}', which is not written"))
+                    .hint("set it to snappy, zstd, gzip, lz4_raw or uncompressed"));
+            }
+        };
+        let indexed = match (properties.get(STATS_COLUMNS), properties.get(INDEXED_COLUMNS)) {
+            (Some(text), _) => Indexed::Columns(
+                column_paths(text).ok_or_else(|| invalid(STATS_COLUMNS, text, "a list of columns separated by commas"))?,
+            ),
+            (None, None) => Indexed::First(DEFAULT_INDEXED),
+            (None, Some(text)) => match text.trim().parse::<i64>() {
+                Ok(-1) => Indexed::All,
+                Ok(count) if count >= 0 => Indexed::First(usize::try_from(count).unwrap_or(usize::MAX)),
+                _ => return Err(invalid(INDEXED_COLUMNS, text, "a count of columns, or -1 for all")),
+            },
+        };
+        Ok(Self { target, compression, suffix, indexed })
+    }
+}
+
+fn invalid(property: &str, text: &str, wanted: &str) -> Error {
+    Error::invalid(format!("the table property {property} is '{text}', which is not {wanted}"))
+}
+
+/// A size in bytes with an optional binary unit (`k`, `kb`, `m`, `mb`, `g`, `gb`, `t`, `tb`, `b`), at least 1.
+fn bytes(text: &str) -> Option<u64> {
+    let text = text.trim().to_ascii_lowercase();
+    let digits = text.find(|c: char| !c.is_ascii_digit()).unwrap_or(text.len());
+    let (number, unit) = text.split_at(digits);
+    let shift = match unit.trim() {
+        "" | "b" => 0,
+        "k" | "kb" => 10,
+        "m" | "mb" => 20,
+        "g" | "gb" => 30,
+        "t" | "tb" => 40,
+        _ => return None,
+    };
+    number.parse::<u64>().ok()?.checked_mul(1 << shift).filter(|bytes| *bytes > 0)
+}
+
+/// Splits `a, b.c, `d.e`.f` into paths; a name in backticks may hold dots, commas and doubled backticks.
+fn column_paths(text: &str) -> Option<Vec<Vec<String>>> {
+    let mut paths = Vec::new();
+    let mut path = Vec::new();
+    let mut name = String::new();
+    let mut quoted = false;
+    let mut chars = text.chars().peekable();
+    loop {
+        match chars.next() {
+            Some('`') if quoted && chars.peek() == Some(&'`') => {
+                chars.next();
+                name.push('`');
+            }
+            Some('`') => quoted = !quoted,
+            Some(c) if quoted => name.push(c),
+            None if quoted => return None,
+            Some(c) if c.is_whitespace() && name.is_empty() => {}
+            Some(c @ ('.' | ',')) => {
+                path.push(finished(&mut name)?);
+                if c == ',' {
+                    paths.push(std::mem::take(&mut path));
+                }
+            }
+            Some(c) => name.push(c),
+            None => break,
+        }
+    }
+    if !name.trim_end().is_empty() || !path.is_empty() {
+        path.push(finished(&mut name)?);
+        paths.push(path);
+    }
+    Some(paths)
+}
+
+fn finished(name: &mut String) -> Option<String> {
+    let done = std::mem::take(name).trim_end().to_owned();
+    (!done.is_empty()).then_some(done)
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    fn settings(properties: &[(&str, &str)]) -> Result<Settings> {
+        Settings::new(&properties.iter().map(|(k, v)| ((*k).to_owned(), (*v).to_owned())).collect())
+    }
+
+    #[test]
+    fn sizes_are_bytes_with_an_optional_unit() {
+        for (text, expected) in [("1000", 1000), ("100mb", 100 << 20), (" 2 GB ", 2 << 30), ("64k", 64 << 10)] {
+            assert_eq!(settings(&[(TARGET_FILE_SIZE, text)]).unwrap().target, expected, "{text}");
+        }
+        for text in ["", "0", "-5", "1.5gb", "10 parsecs", "99999999999tb"] {
+            assert!(settings(&[(TARGET_FILE_SIZE, text)]).is_err(), "{text}");
+        }
+    }
+
+    #[test]
+    fn codecs_of_others_are_refused_by_name() {
+        assert_eq!(settings(&[]).unwrap().suffix, ".snappy.parquet");
+        assert!(matches!(settings(&[(COMPRESSION, "ZSTD")]).unwrap().compression, Compression::ZSTD(_)));
+        let error = settings(&[(COMPRESSION, "lzo")]).unwrap_err();
+        assert!(error.message().contains("lzo"), "{error}");
+    }
+
+    #[test]
+    fn stats_columns_win_over_their_count_and_may_be_quoted() {
+        let both = settings(&[(STATS_COLUMNS, "a, b.c,`d.e,``f`.g "), (INDEXED_COLUMNS, "1")]).unwrap();
+        let paths = |paths: &[&[&str]]| {
+            Indexed::Columns(paths.iter().map(|path| path.iter().map(|name| (*name).to_owned()).collect()).collect())
+        };
+        assert_eq!(both.indexed, paths(&[&["a"], &["b", "c"], &["d.e,`f", "g"]]));
+        assert_eq!(settings(&[(INDEXED_COLUMNS, "-1")]).unwrap().indexed, Indexed::All);
+        assert_eq!(settings(&[(STATS_COLUMNS, "")]).unwrap().indexed, paths(&[]));
+        assert!(settings(&[(INDEXED_COLUMNS, "-2")]).is_err());
+        assert!(settings(&[(STATS_COLUMNS, "a,,b")]).is_err());
+    }
+}
