@@ -4,7 +4,6 @@ use std::sync::Arc;
 use std::sync::atomic::Ordering;
 use std::time::Duration;
 
-use arrow::record_batch::RecordBatch;
 use futures::StreamExt;
 use object_store::ObjectStore;
 
@@ -17,10 +16,12 @@ use crate::commit::machine::End;
 use crate::error::{Error, ErrorKind, Result};
 use crate::load::{Contract, Load, Scope, TableSpec};
 use crate::plan::replace::Replace;
-use crate::plan::scope::{PartitionSet, ResolvedScope};
-use crate::plan::{Change, append, insert, merge};
-use crate::prepare::conform::Conform;
+use crate::plan::scope::ResolvedScope;
+use crate::plan::source_keys::SourceKeys;
+use crate::plan::{self, Change, append, insert, merge};
+use crate::prepare::choose::choose;
 use crate::prepare::constraints::Constraints;
+use crate::prepare::keys::Keyed;
 use crate::prepare::stream::{Gate, prepared};
 use crate::prepare::winners::Winners;
 use crate::receipt::{ByteCounts, FileCounts, Outcome, Receipt};
@@ -89,7 +90,13 @@ enum Rows {
     /// Replace: staged already, and what they replace.
     Replacing { staged: Vec<AddFile>, rows: u64, scope: Arc<ResolvedScope> },
     /// Merge and insert: one row a key, held until the table's rows are known.
-    Keyed(Winners),
+    Keyed(SourceKeys),
+}
+
+/// A source's rows, read to the end.
+enum Prepared {
+    Staged(Vec<AddFile>),
+    Winners(Winners),
 }
 
 impl<'a> Run<'a> {
@@ -228,59 +235,59 @@ impl<'a> Run<'a> {
 
     async fn prepare(&mut self, source: OpenSource, target: &Target) -> Result<Rows> {
         let schema = target.schema();
-        let gate = self.gate(&source, target)?;
-        let scope = gate.scope.clone();
+        let gate = self.gate(target)?;
         let batches = source.read(schema, self.parallelism);
         let (rows, tally) = prepared(batches, gate, self.parallelism, self.table.stopper());
         let rows = rows.boxed();
-        let stager = self.stager(target)?;
-        let only_rows = |pair: Result<(RecordBatch, _)>| pair.map(|(rows, _)| rows);
-        let rows = match (&self.load.contract, scope) {
-            (Contract::Append, _) => {
-                let staged = stager.write(rows.map(only_rows)).await?;
-                Rows::Added { staged, rows: tally.finish(None)?.rows }
+        let (prepared, passed) = match &self.load.contract {
+            Contract::Append | Contract::Replace(_) => {
+                let staged = self.stager(target)?.write(rows.map(|pair| pair.map(|(rows, _)| rows))).await?;
+                let passed = tally.finish(&self.scope_in_words())?;
+                (Prepared::Staged(staged), passed)
             }
-            (Contract::Replace(_), scope) => {
-                let staged = stager.write(rows.map(only_rows)).await?;
-                let passed = tally.finish(scope.as_deref())?;
-                self.refuse_empty(passed.rows)?;
-                let scope = match (passed.partitions, scope) {
-                    (Some(partitions), _) => Arc::new(ResolvedScope::partitions(partitions)),
-                    (None, Some(scope)) => scope,
-                    (None, None) => return Err(Error::internal("a replace has no scope")),
-                };
-                Rows::Replacing { staged, rows: passed.rows, scope }
+            Contract::Merge { key, order } => {
+                let keyed = Keyed::new(schema, key, order.as_ref(), self.load.null_keys)?;
+                (Prepared::Winners(choose(keyed, rows).await?), tally.finish("")?)
             }
-            (Contract::Merge { key, order }, _) => {
-                Rows::Keyed(Winners::collect(rows, schema, key, order.as_ref(), self.load.null_keys).await?)
-            }
-            (Contract::Insert { key }, _) => {
-                Rows::Keyed(Winners::collect(rows, schema, key, None, self.load.null_keys).await?)
+            Contract::Insert { key } => {
+                let keyed = Keyed::new(schema, key, None, self.load.null_keys)?;
+                (Prepared::Winners(choose(keyed, rows).await?), tally.finish("")?)
             }
         };
-        Ok(rows)
+        if !passed.missing.is_empty() {
+            let missing: Vec<_> = passed.missing.iter().map(String::as_str).collect();
+            self.warnings.push(format!("the source has no column {}; it is null in its rows", missing.join(", ")));
+        }
+        match (prepared, passed.scope) {
+            (Prepared::Winners(winners), _) => Ok(Rows::Keyed(SourceKeys::new(Arc::new(winners))?)),
+            (Prepared::Staged(staged), None) => Ok(Rows::Added { staged, rows: passed.rows }),
+            (Prepared::Staged(staged), Some(scope)) => {
+                self.refuse_empty(passed.rows)?;
+                Ok(Rows::Replacing { staged, rows: passed.rows, scope: Arc::new(scope) })
+            }
+        }
     }
 
-    fn gate(&mut self, source: &OpenSource, target: &Target) -> Result<Gate> {
+    fn gate(&self, target: &Target) -> Result<Gate> {
         let schema = target.schema();
-        let conform = Conform::new(self.name(), schema, source.schema())?;
-        if !conform.missing().is_empty() {
-            let missing = conform.missing().join(", ");
-            if matches!(self.load.contract, Contract::Merge { .. }) {
-                return Err(Error::refused(format!(
-                    "the source has no column {missing}, and a merge into {} updates whole rows; nothing was changed",
-                    self.name()
-                )));
-            }
-            self.warnings.push(format!("the source has no column {missing}; it is null in every row"));
-        }
-        let (scope, partitions) = match &self.load.contract {
-            Contract::Replace(Scope::Partitions) => (None, Some(PartitionSet::new(self.name(), schema)?)),
-            Contract::Replace(scope) => (Some(Arc::new(ResolvedScope::resolve(scope, schema)?)), None),
-            _ => (None, None),
+        let scope = match &self.load.contract {
+            Contract::Replace(scope) => Some(ResolvedScope::resolve(scope, schema)?),
+            _ => None,
         };
-        let constraints = Constraints::of(self.name(), schema, &target.properties())?;
-        Ok(Gate { conform, constraints, scope, partitions })
+        Ok(Gate {
+            schema: schema.clone(),
+            constraints: Constraints::of(schema, &target.properties())?,
+            missing_is_null: !matches!(self.load.contract, Contract::Merge { .. }),
+            scope,
+        })
+    }
+
+    fn scope_in_words(&self) -> String {
+        match &self.load.contract {
+            Contract::Replace(Scope::Where(predicate)) => predicate.clone(),
+            Contract::Replace(Scope::Interval { column, start, end }) => format!("{column}={start}/{end}"),
+            _ => String::new(),
+        }
     }
 
     fn refuse_empty(&self, rows: u64) -> Result<()> {
@@ -353,10 +360,19 @@ impl<'a> Run<'a> {
                 };
                 replace.plan(files).await
             }
-            Rows::Keyed(winners) => match &self.load.contract {
-                Contract::Insert { .. } => insert::plan(self.name(), &self.store, target.schema(), winners, files, &stager, self.parallelism).await,
-                _ => merge::plan(self.name(), &self.store, target.schema(), winners, files, &stager, self.parallelism).await,
-            },
+            Rows::Keyed(source) => {
+                let table = plan::target::Target {
+                    name: self.name(),
+                    store: &self.store,
+                    schema: target.schema(),
+                    files: &files,
+                    parallelism: self.parallelism,
+                };
+                match &self.load.contract {
+                    Contract::Insert { .. } => insert::plan(&table, source, &stager).await,
+                    _ => merge::plan(&table, source, &stager).await,
+                }
+            }
         }
     }
 

@@ -1,7 +1,9 @@
 //! A source's rows on their way to data files: conformed, checked, admitted by the scope, and counted.
 
-use std::sync::{Arc, Mutex, PoisonError};
+use std::collections::BTreeSet;
+use std::sync::{Arc, Mutex, MutexGuard, PoisonError};
 
+use arrow::datatypes::SchemaRef;
 use arrow::record_batch::RecordBatch;
 use futures::stream::BoxStream;
 use futures::{Stream, StreamExt};
@@ -9,52 +11,54 @@ use futures::{Stream, StreamExt};
 use super::conform::Conform;
 use super::constraints::Constraints;
 use crate::error::{Error, Result};
-use crate::plan::scope::{PartitionSet, ResolvedScope, Strays};
+use crate::plan::scope::ResolvedScope;
+use crate::plan::strays::Strays;
 use crate::source::{Places, SourceBatch};
 use crate::stop::Stop;
+use crate::table::schema::TableSchema;
 
 /// Everything that a row must pass before it is written.
 #[derive(Debug)]
 pub(crate) struct Gate {
-    pub(crate) conform: Conform,
+    pub(crate) schema: TableSchema,
     pub(crate) constraints: Constraints,
+    /// Whether columns that the source lacks are null; otherwise it is refused.
+    pub(crate) missing_is_null: bool,
     /// The scope of a replace.
-    pub(crate) scope: Option<Arc<ResolvedScope>>,
-    /// Collects the partitions that have a row, where the scope is those.
-    pub(crate) partitions: Option<PartitionSet>,
+    pub(crate) scope: Option<ResolvedScope>,
 }
 
-/// What passed, once the stream has ended.
+/// What passed.
 #[derive(Debug, Default)]
 pub(crate) struct Passed {
     pub(crate) rows: u64,
-    pub(crate) partitions: Option<PartitionSet>,
+    /// The scope of a replace; that of partitions holds those that have a row.
+    pub(crate) scope: Option<ResolvedScope>,
+    /// Columns that some input does not have.
+    pub(crate) missing: BTreeSet<String>,
     strays: Strays,
 }
 
 /// The rows of a source in the table's columns and types, batch by batch and in order; `parallelism` batches are
-/// prepared at once, off the async threads.
+/// prepared at once, off the async threads. The [`Tally`] is complete when the stream has ended.
 ///
 /// Rows that the scope does not admit are counted to the end, so that the refusal can say how many they are.
 pub(crate) fn prepared(
     source: BoxStream<'static, Result<SourceBatch>>,
-    gate: Gate,
+    mut gate: Gate,
     parallelism: usize,
     stop: Stop,
 ) -> (impl Stream<Item = Result<(RecordBatch, Places)>> + Send + 'static, Tally) {
-    let Gate { conform, constraints, scope, partitions } = gate;
-    let tally = Tally(Arc::new(Mutex::new(Passed { partitions, ..Passed::default() })));
-    let (gate, counted) = (Arc::new((conform, constraints, scope)), tally.clone());
+    let scope = gate.scope.clone();
+    let tally = Tally(Arc::new(Mutex::new(Passed { scope: gate.scope.take(), ..Passed::default() })));
+    let checks = Arc::new(Checks { gate, scope, conform: Mutex::default() });
+    let counted = tally.clone();
     let stream = source
         .map(move |batch| {
-            let (gate, tally, stop) = (Arc::clone(&gate), counted.clone(), stop.clone());
+            let (checks, tally, stop) = (Arc::clone(&checks), counted.clone(), stop.clone());
             let task = tokio::task::spawn_blocking(move || {
                 stop.check()?;
-                let (conform, constraints, scope) = gate.as_ref();
-                let (rows, places) = conform.apply(batch?)?;
-                constraints.check(&rows, &places)?;
-                tally.take(&rows, &places, scope.as_deref())?;
-                Ok((rows, places))
+                checks.pass(batch?, &tally)
             });
             async move { task.await.map_err(|e| Error::internal("preparing rows broke off").caused_by(e))? }
         })
@@ -62,33 +66,83 @@ pub(crate) fn prepared(
     (stream, tally)
 }
 
+struct Checks {
+    gate: Gate,
+    /// As it was resolved: whether a row is admitted depends on no other row.
+    scope: Option<ResolvedScope>,
+    /// For the schema of the latest batch: batches of one input share theirs.
+    conform: Mutex<Option<(SchemaRef, Arc<Conform>)>>,
+}
+
+impl Checks {
+    fn pass(&self, batch: SourceBatch, tally: &Tally) -> Result<(RecordBatch, Places)> {
+        let conform = self.conform(&batch)?;
+        let (rows, places) = conform.apply(batch)?;
+        self.gate.constraints.check(&rows, &places)?;
+        let admitted = self.scope.as_ref().map(|scope| Ok((scope.admits(&rows)?, scope.columns()))).transpose()?;
+        let mut passed = tally.lock();
+        passed.rows += rows.num_rows() as u64;
+        passed.missing.extend(conform.missing().iter().cloned());
+        if let Some((Some(admitted), columns)) = admitted {
+            passed.strays.observe(&rows, &admitted, &places, &columns);
+        }
+        if let Some(scope) = &mut passed.scope {
+            scope.observe(&rows)?;
+        }
+        Ok((rows, places))
+    }
+
+    fn conform(&self, batch: &SourceBatch) -> Result<Arc<Conform>> {
+        let schema = batch.rows.schema_ref();
+        let mut latest = self.conform.lock().unwrap_or_else(PoisonError::into_inner);
+        if let Some((known, conform)) = &*latest
+            && known == schema
+        {
+            return Ok(Arc::clone(conform));
+        }
+        let name = batch.places.of(0).source;
+        let conform = Conform::new(&self.gate.schema, schema, &name)?;
+        self.check_missing(&conform, &name)?;
+        let conform = Arc::new(conform);
+        *latest = Some((schema.clone(), Arc::clone(&conform)));
+        Ok(conform)
+    }
+
+    fn check_missing(&self, conform: &Conform, name: &str) -> Result<()> {
+        let missing = conform.missing();
+        if missing.is_empty() {
+            return Ok(());
+        }
+        if !self.gate.missing_is_null {
+            return Err(Error::refused(format!("{name} has no column {}, and a merge updates whole rows", missing.join(", "))));
+        }
+        let has_default =
+            |name: &&String| self.gate.schema.column(name).is_some_and(|field| field.metadata().contains_key("CURRENT_DEFAULT"));
+        match missing.iter().find(has_default) {
+            None => Ok(()),
+            Some(column) => Err(Error::unsupported(format!(
+                "{name} has no column {column}, for which the table declares a default (allowColumnDefaults), which this version does not fill in"
+            ))),
+        }
+    }
+}
+
 /// Counts what passes; shared by the batches in preparation.
 #[derive(Debug, Clone)]
 pub(crate) struct Tally(Arc<Mutex<Passed>>);
 
 impl Tally {
-    fn take(&self, rows: &RecordBatch, places: &Places, scope: Option<&ResolvedScope>) -> Result<()> {
-        let admitted = scope.map(|scope| scope.admits(rows)).transpose()?.flatten();
-        let mut passed = self.0.lock().unwrap_or_else(PoisonError::into_inner);
-        passed.rows += rows.num_rows() as u64;
-        if let Some(admitted) = admitted {
-            passed.strays.add(&admitted, places);
-        }
-        if let Some(partitions) = &mut passed.partitions {
-            partitions.observe(rows)?;
-        }
-        Ok(())
+    fn lock(&self) -> MutexGuard<'_, Passed> {
+        self.0.lock().unwrap_or_else(PoisonError::into_inner)
     }
 
-    /// What passed.
+    /// What passed; `scope` is the scope in the user's words.
     ///
     /// # Errors
     /// `Refused`, with a count and samples, where rows lie outside the scope.
-    pub(crate) fn finish(self, scope: Option<&ResolvedScope>) -> Result<Passed> {
-        let passed = std::mem::take(&mut *self.0.lock().unwrap_or_else(PoisonError::into_inner));
-        match scope {
-            Some(scope) if !passed.strays.is_empty() => Err(passed.strays.refusal(passed.rows, scope)),
-            _ => Ok(passed),
-        }
+    pub(crate) fn finish(self, scope: &str) -> Result<Passed> {
+        let passed = std::mem::take(&mut *self.lock());
+        passed.strays.refuse(scope)?;
+        Ok(passed)
     }
 }
