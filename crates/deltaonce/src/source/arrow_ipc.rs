@@ -15,7 +15,7 @@ use arrow::ipc::{Endianness, MessageHeader, convert, root_as_footer};
 use futures::stream::BoxStream;
 use tokio::runtime::Handle;
 
-use self::messages::{Message, Messages};
+use self::messages::Messages;
 use super::input::Input;
 use super::{Places, SourceBatch, Unit, worker};
 use crate::error::{Error, Result};

@@ -22,6 +22,7 @@ use arrow::record_batch::RecordBatch;
 pub use csv::CsvOptions;
 pub use format::Format;
 pub use given::Source;
+#[allow(unused_imports, reason = "named by whoever carries out a load")]
 pub(crate) use open::OpenSource;
 
 /// What one number of a [`Place`] counts.

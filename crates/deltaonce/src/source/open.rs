@@ -250,3 +250,6 @@ fn merge(first: &str, before: &Schema, name: &str, schema: &Schema) -> Result<Sc
         .collect::<Result<Vec<_>>>()?;
     Ok(Schema::new(fields).into())
 }
+
+#[cfg(test)]
+mod tests;

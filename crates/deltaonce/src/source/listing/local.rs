@@ -42,7 +42,7 @@ fn glob(argument: &str, pattern: &str, found: &mut Vec<Found>) -> Result<()> {
         .map_err(|e| Error::invalid(format!("{argument} is not a glob: {e}")).caused_by(e))?;
     let mut folders = BTreeSet::new();
     for path in paths {
-        let path = path.map_err(|e| fault::io(&e.path().display().to_string(), e.into_error()))?;
+        let path = path.map_err(|e| fault::io(&e.path().display().to_string(), e.into()))?;
         if is_hidden_below(utf8(&path)?, pattern) {
             continue;
         }
