@@ -1,3 +1,5 @@
 //! Rows made ready for a table: typed, checked, one winner a key.
 
+pub(crate) mod conform;
 pub(crate) mod constraints;
+pub(crate) mod stream;

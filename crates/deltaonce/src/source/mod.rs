@@ -1,9 +1,29 @@
 //! Where rows come from: files and batches, as a stream of record batches that know where each row stood.
 
+mod arrow_ipc;
+mod batches;
+pub(crate) mod csv;
+mod fault;
+mod format;
+mod given;
+mod input;
+pub(crate) mod json;
+mod listing;
+mod object;
+mod open;
+mod parquet;
+mod worker;
+
 use std::fmt;
 use std::sync::Arc;
 
 use arrow::record_batch::RecordBatch;
+
+pub use csv::CsvOptions;
+pub use format::Format;
+pub use given::Source;
+#[allow(unused_imports, reason = "named by whoever carries out a load")]
+pub(crate) use open::OpenSource;
 
 /// What one number of a [`Place`] counts.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
@@ -57,6 +77,24 @@ impl Places {
     /// Rows that stood where `numbers` says.
     pub(crate) fn each(source: Arc<str>, unit: Unit, numbers: Arc<[u64]>) -> Self {
         Self { source, unit, numbers: Numbers::Each(numbers) }
+    }
+
+    /// The places of `length` rows from row `offset` of the batch on.
+    pub(crate) fn slice(&self, offset: usize, length: usize) -> Self {
+        let numbers = match &self.numbers {
+            Numbers::From(first) => Numbers::From(first + offset as u64),
+            Numbers::Each(numbers) => {
+                let end = offset.saturating_add(length).min(numbers.len());
+                Numbers::Each(numbers.get(offset..end).unwrap_or_default().into())
+            }
+        };
+        Self { source: self.source.clone(), unit: self.unit, numbers }
+    }
+
+    /// The places of the rows of the batch that `rows` picks, in its order.
+    pub(crate) fn take(&self, rows: impl IntoIterator<Item = usize>) -> Self {
+        let numbers = rows.into_iter().map(|row| self.of(row).number).collect();
+        Self { source: self.source.clone(), unit: self.unit, numbers: Numbers::Each(numbers) }
     }
 
     /// Where row `row` of the batch stood.

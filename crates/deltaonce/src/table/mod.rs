@@ -10,6 +10,7 @@ pub(crate) mod recorded;
 pub(crate) mod scan;
 pub(crate) mod schema;
 pub(crate) mod snapshot;
+mod sql_columns;
 
 use std::collections::BTreeMap;
 use std::sync::Arc;
