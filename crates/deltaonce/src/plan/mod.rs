@@ -1,5 +1,16 @@
 //! What a load changes in the table: a snapshot and prepared rows become a [`Change`].
 
+pub(crate) mod bounds;
+mod compare;
+#[cfg(test)]
+mod fixture;
+pub(crate) mod insert;
+pub(crate) mod merge;
+mod probe;
+mod rewrite;
+pub(crate) mod source_keys;
+pub(crate) mod target;
+
 use std::collections::BTreeSet;
 use std::fmt::Debug;
 

@@ -1,1 +1,8 @@
 //! Rows made ready for a table: typed, checked, one winner a key.
+
+pub(crate) mod choose;
+pub(crate) mod content;
+pub(crate) mod index;
+pub(crate) mod keys;
+mod tie;
+pub(crate) mod winners;
