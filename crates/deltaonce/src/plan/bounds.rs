@@ -27,7 +27,8 @@ impl<'a> FileBounds<'a> {
         if !self.schema.is_partition_column(column) {
             return None;
         }
-        partition_scalar(self.file.partition_values.get(column)?.as_deref(), self.schema.column(column)?.data_type()).ok()
+        partition_scalar(self.file.partition_values.get(column)?.as_deref(), self.schema.column(column)?.data_type())
+            .ok()
     }
 
     /// Whether a row of the file can be null in a column.

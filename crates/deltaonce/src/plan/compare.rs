@@ -40,14 +40,19 @@ pub(super) async fn differing(
     };
     let differing = scan_with(target.store.clone(), target.schema, file, &open, compare).try_concat().await?;
     if differing.len() != wanted {
-        return Err(Error::internal(format!("{} of {wanted} rows of data file '{}' were compared", differing.len(), file.path)));
+        return Err(Error::internal(format!(
+            "{} of {wanted} rows of data file '{}' were compared",
+            differing.len(),
+            file.path
+        )));
     }
     Ok(differing)
 }
 
 fn open_columns(keyed: &Keyed) -> Vec<usize> {
     let decided = |column: &usize| {
-        keyed.key.columns().contains(column) || keyed.order.as_ref().is_some_and(|order| order.columns().contains(column))
+        keyed.key.columns().contains(column)
+            || keyed.order.as_ref().is_some_and(|order| order.columns().contains(column))
     };
     (0..keyed.schema.columns().fields().len()).filter(|column| !decided(column)).collect()
 }

@@ -73,7 +73,8 @@ impl Table {
 
     /// `id, value, version`, all bigint but `value`; the key is `id`, and the order `version desc`.
     pub(super) fn of_versions() -> Self {
-        let fields = vec![field("id", DataType::Int64), field("value", DataType::Utf8), field("version", DataType::Int64)];
+        let fields =
+            vec![field("id", DataType::Int64), field("value", DataType::Utf8), field("version", DataType::Int64)];
         Self::new(fields, &[], &["id"]).newest_by("version desc")
     }
 
@@ -168,8 +169,7 @@ impl Table {
 
     pub(super) async fn rows_of(&self, file: &AddFile) -> Vec<String> {
         let columns: Vec<usize> = (0..self.schema.columns().fields().len()).collect();
-        let batches: Vec<_> =
-            scan(self.store.clone(), &self.schema, file, &columns).try_collect().await.unwrap();
+        let batches: Vec<_> = scan(self.store.clone(), &self.schema, file, &columns).try_collect().await.unwrap();
         let options = FormatOptions::new().with_null("-");
         let rows = batches.iter().flat_map(|scanned| {
             let columns: Vec<_> =
@@ -208,7 +208,8 @@ fn stats(rows: &RecordBatch) -> Value {
     let mut stats = json!({"numRecords": rows.num_rows(), "minValues": {}, "maxValues": {}, "nullCount": {}});
     for (field, column) in rows.schema().fields().iter().zip(rows.columns()) {
         stats["nullCount"][field.name()] = column.null_count().into();
-        let sorted = arrow::compute::sort(column, Some(arrow::compute::SortOptions { descending: false, nulls_first: true }));
+        let sorted =
+            arrow::compute::sort(column, Some(arrow::compute::SortOptions { descending: false, nulls_first: true }));
         let Ok(sorted) = sorted else { continue };
         if column.null_count() == column.len() || matches!(field.data_type(), DataType::Binary | DataType::Float64) {
             continue;
@@ -216,7 +217,8 @@ fn stats(rows: &RecordBatch) -> Value {
         let format = ArrayFormatter::try_new(&sorted, &FormatOptions::new()).unwrap();
         for (end, row) in [("minValues", column.null_count()), ("maxValues", column.len() - 1)] {
             let text = format.value(row).to_string();
-            let numeric = field.data_type().is_integer() || matches!(field.data_type(), DataType::Decimal128(..) | DataType::Boolean);
+            let numeric = field.data_type().is_integer()
+                || matches!(field.data_type(), DataType::Decimal128(..) | DataType::Boolean);
             stats[end][field.name()] = if numeric { serde_json::from_str(&text).unwrap() } else { text.into() };
         }
     }

@@ -71,7 +71,10 @@ async fn probe_file<'a>(target: &Target<'a>, source: &SourceKeys, file: &'a AddF
         let columns = columns.clone();
         move |scanned: Scanned| {
             let pick = |wanted: &[usize]| -> Vec<_> {
-                wanted.iter().map(|column| scanned.rows.column(columns.partition_point(|c| c < column)).clone()).collect()
+                wanted
+                    .iter()
+                    .map(|column| scanned.rows.column(columns.partition_point(|c| c < column)).clone())
+                    .collect()
             };
             let keyed = winners.keyed();
             let keys = keyed.key.encode(&pick(keyed.key.columns()))?;
@@ -79,7 +82,8 @@ async fn probe_file<'a>(target: &Target<'a>, source: &SourceKeys, file: &'a AddF
             let mut matches = Vec::new();
             for (row, key) in keys.iter().enumerate() {
                 let Some(slot) = winners.find(key.data()) else { continue };
-                let age = orders.as_ref().map_or(Ordering::Equal, |orders| winners.order(slot).cmp(orders.row(row).data()));
+                let age =
+                    orders.as_ref().map_or(Ordering::Equal, |orders| winners.order(slot).cmp(orders.row(row).data()));
                 matches.push(Match { row: scanned.first + row as u64, slot, age });
             }
             Ok(matches)

@@ -41,7 +41,8 @@ pub(super) async fn rewrite(
         }
     };
     let rows = scan_with(target.store.clone(), target.schema, file, &all, replace).boxed();
-    let adds = write(rows, stage).await.map_err(|e| e.detail(format!("while data file '{}' was written again", file.path)))?;
+    let adds =
+        write(rows, stage).await.map_err(|e| e.detail(format!("while data file '{}' was written again", file.path)))?;
     let replaced = replaced.load(Ordering::Relaxed);
     if replaced != wanted {
         return Err(Error::internal(format!("{replaced} of {wanted} rows of data file '{}' were replaced", file.path)));
@@ -106,6 +107,7 @@ fn replace(winners: &Winners, scanned: &Scanned, updates: &[(u64, Slot)]) -> Res
         *place.ok_or_else(|| Error::internal("a row to replace is not where it was"))? = (1, number);
     }
     let columns = rows.columns().iter().zip(&new).map(|(old, new)| interleave(&[old.as_ref(), new.as_ref()], &picks));
-    let replaced = columns.collect::<Result<Vec<_>, _>>().and_then(|columns| RecordBatch::try_new(rows.schema(), columns));
+    let replaced =
+        columns.collect::<Result<Vec<_>, _>>().and_then(|columns| RecordBatch::try_new(rows.schema(), columns));
     replaced.map_err(|e| Error::internal("rows could not be replaced").caused_by(e))
 }

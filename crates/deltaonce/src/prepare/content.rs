@@ -11,7 +11,8 @@ use crate::prepare::keys::normal;
 /// For each row, whether the two columns (of one type and length) hold different values there. A null equals a null,
 /// 0.0 equals -0.0, any NaN any other; within nested values, floats are compared by their bits.
 pub(crate) fn differing(left: &ArrayRef, right: &ArrayRef) -> Result<BooleanBuffer> {
-    let defect = |e| Error::internal(format!("values of the type {} could not be compared", left.data_type())).caused_by(e);
+    let defect =
+        |e| Error::internal(format!("values of the type {} could not be compared", left.data_type())).caused_by(e);
     if left.data_type().is_nested() {
         let compare = make_comparator(left, right, SortOptions::default()).map_err(defect)?;
         return Ok(BooleanBuffer::collect_bool(left.len(), |row| compare(row, row).is_ne()));

@@ -48,7 +48,8 @@ impl KeyIndex {
             return Ok((slot, false));
         }
         let slot = Slot::try_from(ends.len()).map_err(|e| {
-            Error::refused("the source holds more than 4,294,967,296 keys, which is more than one load can take").caused_by(e)
+            Error::refused("the source holds more than 4,294,967,296 keys, which is more than one load can take")
+                .caused_by(e)
         })?;
         bytes.extend_from_slice(wanted);
         ends.push(bytes.len());

@@ -116,8 +116,11 @@ pub(crate) struct Ordering {
 
 impl Ordering {
     fn new(table: &str, schema: &TableSchema, order: &Order) -> Result<Self> {
-        let columns =
-            order.0.iter().map(|column| comparable("order", table, schema, &column.name)).collect::<Result<Vec<_>>>()?;
+        let columns = order
+            .0
+            .iter()
+            .map(|column| comparable("order", table, schema, &column.name))
+            .collect::<Result<Vec<_>>>()?;
         let fields = columns.iter().zip(&order.0).map(|(&column, declared)| {
             // Greater bytes are to be newer, so a column whose least value is newest goes in upside down. Nulls first
             // makes them oldest in both.

@@ -105,7 +105,9 @@ pub(super) fn refuse<'a>(keyed: &Keyed, named: Vec<String>, ties: impl Iterator<
                 Some(column) => format!(
                     "give each key one row, or merge with the order that says which is newest, for example --newest-by \"{column} desc\""
                 ),
-                None => "give each key one row, or merge with the order that says which is newest (--newest-by)".to_owned(),
+                None => {
+                    "give each key one row, or merge with the order that says which is newest (--newest-by)".to_owned()
+                }
             },
         ),
     };
@@ -127,5 +129,6 @@ fn telling<'a>(keyed: &'a Keyed, differs: &[bool]) -> Option<&'a str> {
         let taken = keyed.order.as_ref().is_some_and(|order| order.columns().contains(column));
         **differs && !taken && !keyed.key.columns().contains(column) && !field.data_type().is_nested()
     });
-    free.min_by_key(|(column, (field, _))| (rank(field.data_type()), *column)).map(|(_, (field, _))| field.name().as_str())
+    free.min_by_key(|(column, (field, _))| (rank(field.data_type()), *column))
+        .map(|(_, (field, _))| field.name().as_str())
 }

@@ -87,8 +87,11 @@ impl Winners {
 
     /// The values of `columns` (indices into the table's columns) in the rows of `slots`, in that order.
     pub(crate) fn gather(&self, slots: &[Slot], columns: &[usize]) -> Result<Vec<ArrayRef>> {
-        let places: Vec<(usize, usize)> =
-            slots.iter().filter_map(|&slot| self.at.get(slot as usize)).map(|at| (at.batch as usize, at.row as usize)).collect();
+        let places: Vec<(usize, usize)> = slots
+            .iter()
+            .filter_map(|&slot| self.at.get(slot as usize))
+            .map(|at| (at.batch as usize, at.row as usize))
+            .collect();
         gather(self.batches.iter().map(|held| &held.rows), &self.keyed, &places, columns)
     }
 
@@ -108,7 +111,8 @@ impl Winners {
             .map(move |(batch, mask)| {
                 let rows = winners.batches.get(batch).map(|held| &held.rows);
                 let rows = rows.ok_or_else(|| Error::internal("a batch of winners is gone"))?;
-                filter_record_batch(rows, &mask).map_err(|e| Error::internal("winners could not be selected").caused_by(e))
+                filter_record_batch(rows, &mask)
+                    .map_err(|e| Error::internal("winners could not be selected").caused_by(e))
             })
             .boxed()
     }
@@ -136,7 +140,9 @@ pub(super) fn gather<'a>(
         let arrays: Vec<_> = batches.iter().map(|batch| batch.column(column).as_ref()).collect();
         interleave(&arrays, places)
     });
-    gathered.collect::<Result<_, _>>().map_err(|e| Error::internal("rows of the source could not be gathered").caused_by(e))
+    gathered
+        .collect::<Result<_, _>>()
+        .map_err(|e| Error::internal("rows of the source could not be gathered").caused_by(e))
 }
 
 /// For each batch (of `lengths` rows), which of its rows `kept` names.

@@ -19,9 +19,7 @@ pub(crate) fn conform(array: &ArrayRef, to: &DataType) -> Result<ArrayRef, Arrow
     }
     match (from, to) {
         (DataType::Null, _) => Ok(new_null_array(to, array.len())),
-        (DataType::Struct(_), DataType::Struct(fields)) => {
-            Ok(Arc::new(conform_struct(array.as_struct(), fields)?))
-        }
+        (DataType::Struct(_), DataType::Struct(fields)) => Ok(Arc::new(conform_struct(array.as_struct(), fields)?)),
         (DataType::List(_), DataType::List(item)) => {
             let list = array.as_list::<i32>();
             let values = conform(list.values(), item.data_type())?;
@@ -91,16 +89,18 @@ fn widens(from: &DataType, to: &DataType) -> bool {
 
 #[cfg(test)]
 mod tests {
-    use arrow::array::{Decimal128Array, Int32Array, Int64Array, RecordBatch, StringArray, record_batch};
+    use arrow::array::{Decimal128Array, Int32Array, Int64Array, RecordBatch, StringArray};
 
     use super::*;
 
     #[test]
     fn narrower_types_of_older_files_become_the_tables() {
         let ints: ArrayRef = Arc::new(Int32Array::from(vec![Some(7), None]));
-        assert_eq!(conform(&ints, &DataType::Int64).unwrap().as_ref(), &Int64Array::from(vec![Some(7), None]) as &dyn Array);
-        let decimals: ArrayRef =
-            Arc::new(Decimal128Array::from(vec![125]).with_precision_and_scale(5, 2).unwrap());
+        assert_eq!(
+            conform(&ints, &DataType::Int64).unwrap().as_ref(),
+            &Int64Array::from(vec![Some(7), None]) as &dyn Array
+        );
+        let decimals: ArrayRef = Arc::new(Decimal128Array::from(vec![125]).with_precision_and_scale(5, 2).unwrap());
         let wider = conform(&decimals, &DataType::Decimal128(12, 4)).unwrap();
         assert_eq!(wider.as_primitive::<arrow::datatypes::Decimal128Type>().value(0), 12_500);
     }
@@ -117,8 +117,8 @@ mod tests {
 
     #[test]
     fn fields_that_a_struct_lacks_are_null() {
-        let batch: RecordBatch = record_batch!(("b", Int32, [1, 2])).unwrap();
-        let had: ArrayRef = Arc::new(StructArray::from(batch));
+        let had: ArrayRef = Arc::new(Int32Array::from(vec![1, 2]));
+        let had: ArrayRef = Arc::new(StructArray::from(RecordBatch::try_from_iter([("b", had)]).unwrap()));
         let to = Fields::from(vec![Field::new("a", DataType::Utf8, true), Field::new("b", DataType::Int64, true)]);
         let conformed = conform(&had, &DataType::Struct(to)).unwrap();
         let conformed = conformed.as_struct();

@@ -60,9 +60,8 @@ impl AsyncFileReader for DataFile {
     ) -> BoxFuture<'a, ParquetResult<Arc<ParquetMetaData>>> {
         let size = self.size;
         async move {
-            let reader = ParquetMetaDataReader::new()
-                .with_arrow_reader_options(options)
-                .with_prefetch_hint(Some(FOOTER_GUESS));
+            let reader =
+                ParquetMetaDataReader::new().with_arrow_reader_options(options).with_prefetch_hint(Some(FOOTER_GUESS));
             Ok(Arc::new(reader.load_and_finish(self, size).await?))
         }
         .boxed()

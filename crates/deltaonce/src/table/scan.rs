@@ -114,7 +114,8 @@ struct Wanted {
 
 impl Wanted {
     fn new(schema: &TableSchema, file: &AddFile, columns: &[usize]) -> Self {
-        let fields: Fields = columns.iter().filter_map(|&column| schema.columns().fields().get(column)).cloned().collect();
+        let fields: Fields =
+            columns.iter().filter_map(|&column| schema.columns().fields().get(column)).cloned().collect();
         let origins = fields
             .iter()
             .map(|field| {
@@ -196,7 +197,10 @@ where
     F: FnMut(Scanned) -> Result<T>,
 {
     for batch in reader {
-        let item = batch.map_err(|e| unreadable(&shape.wanted.path, e.into())).and_then(|batch| shape.fit(&batch)).and_then(&mut each);
+        let item = batch
+            .map_err(|e| unreadable(&shape.wanted.path, e.into()))
+            .and_then(|batch| shape.fit(&batch))
+            .and_then(&mut each);
         let failed = item.is_err();
         if send.blocking_send(item).is_err() || failed {
             break;
@@ -209,7 +213,10 @@ impl Groups {
     async fn open(start: Start) -> Result<Self> {
         let Start { store, file, wanted } = start;
         if file.deletion_vector.is_some() {
-            return Err(Error::internal(format!("data file '{}' has a deletion vector, which a scan does not apply", file.path)));
+            return Err(Error::internal(format!(
+                "data file '{}' has a deletion vector, which a scan does not apply",
+                file.path
+            )));
         }
         let mut input = DataFile::new(store, &file)?;
         let metadata = open(&mut input).await.map_err(|e| unreadable(&file.path, e))?;
@@ -249,15 +256,19 @@ fn micros_for_int96(schema: &SchemaRef, file: &SchemaDescriptor) -> Option<Schem
     if !has_int96.contains(&true) {
         return None;
     }
-    let fields = schema.fields().iter().zip(has_int96).map(|(field, int96)| {
-        if int96 { Arc::new(in_micros(field)) } else { field.clone() }
-    });
+    let fields = schema
+        .fields()
+        .iter()
+        .zip(has_int96)
+        .map(|(field, int96)| if int96 { Arc::new(in_micros(field)) } else { field.clone() });
     Some(Arc::new(Schema::new(fields.collect::<Fields>())))
 }
 
 fn in_micros(field: &Field) -> Field {
     let data_type = match field.data_type() {
-        DataType::Timestamp(TimeUnit::Nanosecond, None) => DataType::Timestamp(TimeUnit::Microsecond, Some("UTC".into())),
+        DataType::Timestamp(TimeUnit::Nanosecond, None) => {
+            DataType::Timestamp(TimeUnit::Microsecond, Some("UTC".into()))
+        }
         DataType::Struct(fields) => DataType::Struct(fields.iter().map(|field| in_micros(field)).collect()),
         DataType::List(item) => DataType::List(Arc::new(in_micros(item))),
         DataType::Map(entries, sorted) => DataType::Map(Arc::new(in_micros(entries)), *sorted),
@@ -320,7 +331,10 @@ impl Shape {
     fn fit(&mut self, batch: &RecordBatch) -> Result<Scanned> {
         let count = batch.num_rows();
         let strange = |field: &str| {
-            Error::unsupported(format!("column '{field}' of data file '{}' does not fit the table's schema", self.wanted.path))
+            Error::unsupported(format!(
+                "column '{field}' of data file '{}' does not fit the table's schema",
+                self.wanted.path
+            ))
         };
         let columns = self
             .fills
@@ -331,15 +345,18 @@ impl Shape {
                     Fill::Column(index) => {
                         conform(batch.column(*index), field.data_type()).map_err(|e| strange(field.name()).caused_by(e))
                     }
-                    Fill::Value(value) => {
-                        value.to_array_of_size(count).map_err(|e| strange(field.name()).caused_by(e))
-                    }
+                    Fill::Value(value) => value.to_array_of_size(count).map_err(|e| strange(field.name()).caused_by(e)),
                     Fill::Null => Ok(new_null_array(field.data_type(), count)),
                 }
             })
             .collect::<Result<Vec<_>>>()?;
-        if let Some((field, _)) =
-            self.wanted.schema.fields().iter().zip(&columns).find(|(field, column)| !field.is_nullable() && column.null_count() > 0)
+        if let Some((field, _)) = self
+            .wanted
+            .schema
+            .fields()
+            .iter()
+            .zip(&columns)
+            .find(|(field, column)| !field.is_nullable() && column.null_count() > 0)
         {
             return Err(strange(field.name()).detail("it holds nulls, and the table's column does not"));
         }

@@ -129,7 +129,10 @@ async fn keys_with_a_null_part_match_when_asked() {
     assert_eq!(refused.kind(), ErrorKind::Refused);
     assert_eq!(refused.evidence(), ["source row 1: a=1, b=null"]);
     table.null_keys = NullKeys::Match;
-    table = { let rows = table.rows(&[&["1"], &["2"], &["9"]]); table.holding(rows).await };
+    table = {
+        let rows = table.rows(&[&["1"], &["2"], &["9"]]);
+        table.holding(rows).await
+    };
     for version in 1..=5 {
         let change = table.merge(table.rows(&[&["1"], &[""], &[&version.to_string()]])).await.unwrap();
         assert_eq!(change.rows.inserted, u64::from(version == 1));
@@ -140,7 +143,10 @@ async fn keys_with_a_null_part_match_when_asked() {
 #[tokio::test]
 async fn a_key_that_the_table_holds_twice_is_refused() {
     let table = Table::of_versions();
-    let (one, two) = (table.versions(&[(1, "a", 1), (7, "b", 1), (8, "x", 1), (8, "x", 1)]), table.versions(&[(7, "c", 2), (9, "d", 1)]));
+    let (one, two) = (
+        table.versions(&[(1, "a", 1), (7, "b", 1), (8, "x", 1), (8, "x", 1)]),
+        table.versions(&[(7, "c", 2), (9, "d", 1)]),
+    );
     let mut table = table.holding(one).await.holding(two).await;
     let error = table.merge(table.versions(&[(7, "z", 9), (1, "z", 9)])).await.unwrap_err();
     assert_eq!(error.kind(), ErrorKind::Refused);

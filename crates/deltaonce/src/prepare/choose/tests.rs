@@ -106,7 +106,16 @@ fn row(key: i64, order: i64, payload: i64) -> Row {
 
 #[test]
 fn a_tie_names_its_keys_and_places() {
-    let rows = [row(1, 5, 0), row(1007, 9, 1), row(1044, 1, 0), row(1044, 3, 7), row(1044, 3, 8), row(2, 1, 1), row(3, 1, 1), row(1007, 9, 2)];
+    let rows = [
+        row(1, 5, 0),
+        row(1007, 9, 1),
+        row(1044, 1, 0),
+        row(1044, 3, 7),
+        row(1044, 3, 8),
+        row(2, 1, 1),
+        row(3, 1, 1),
+        row(1007, 9, 2),
+    ];
     let error = choose_rows(&rows, 3, Some("o1 desc"), NullKeys::Refuse, 0).unwrap_err();
     assert_eq!(error.message(), "2 keys have more than one newest row, so the order is not total; nothing was changed");
     assert_eq!(error.evidence(), ["k=1007  ties.csv line 3 and line 9", "k=1044  ties.csv line 5 and line 6"]);

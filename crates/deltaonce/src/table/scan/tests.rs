@@ -3,9 +3,9 @@ use std::collections::BTreeMap;
 use arrow::array::{AsArray, Int32Array};
 use arrow::datatypes::{Int64Type, TimestampMicrosecondType};
 use futures::TryStreamExt;
+use object_store::ObjectStoreExt;
 use object_store::memory::InMemory;
 use object_store::path::Path;
-use object_store::ObjectStoreExt;
 use parquet::arrow::ArrowWriter;
 use parquet::data_type::{Int96, Int96Type};
 use parquet::file::properties::WriterProperties;
@@ -79,7 +79,8 @@ async fn rows_come_in_order_with_their_places_over_row_groups() {
 
 #[tokio::test]
 async fn partition_values_and_missing_columns_are_filled_in() {
-    let values = [("day", Some("2026-10-05")), ("at", Some("2026-10-05 01:02:03.5")), ("none", Some("")), ("nil", None)];
+    let values =
+        [("day", Some("2026-10-05")), ("at", Some("2026-10-05 01:02:03.5")), ("none", Some("")), ("nil", None)];
     let (store, file) = stored(parquet(&numbers(3), 100), &values).await;
     let columns = [
         ("day", DataType::Date32),
@@ -137,7 +138,8 @@ async fn what_cannot_be_read_rightly_is_an_error_that_names_the_file() {
     let masked = AddFile { deletion_vector: Some(vector), ..good.clone() };
     let gone = AddFile { path: "gone.parquet".to_owned(), ..good.clone() };
     let outside = AddFile { path: "s3://other/x.parquet".to_owned(), ..good.clone() };
-    let (broken_store, broken) = stored(b"PAR1 this is no Parquet at all, only its mark at both ends PAR1".to_vec(), &[]).await;
+    let (broken_store, broken) =
+        stored(b"PAR1 this is no Parquet at all, only its mark at both ends PAR1".to_vec(), &[]).await;
     let odd = schema(&[("a", DataType::Date32)], &[]);
     let table = schema(&fields, &[]);
     for (store, schema, file, kind) in [
