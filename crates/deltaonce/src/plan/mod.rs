@@ -2,12 +2,21 @@
 
 pub(crate) mod append;
 pub(crate) mod bounds;
+mod compare;
 pub(crate) mod fingerprint;
+#[cfg(test)]
+mod fixture;
+pub(crate) mod insert;
+pub(crate) mod merge;
 pub(crate) mod partitions;
 pub(crate) mod predicate;
+mod probe;
 pub(crate) mod replace;
+mod rewrite;
 pub(crate) mod scope;
+pub(crate) mod source_keys;
 pub(crate) mod strays;
+pub(crate) mod target;
 pub(crate) mod truth;
 pub(crate) mod value;
 

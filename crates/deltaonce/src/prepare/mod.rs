@@ -1,5 +1,11 @@
 //! Rows made ready for a table: typed, checked, one winner a key.
 
+pub(crate) mod choose;
 pub(crate) mod conform;
 pub(crate) mod constraints;
+pub(crate) mod content;
+pub(crate) mod index;
+pub(crate) mod keys;
 pub(crate) mod stream;
+mod tie;
+pub(crate) mod winners;

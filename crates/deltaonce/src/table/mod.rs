@@ -3,6 +3,7 @@
 pub(crate) mod actions;
 pub(crate) mod columns;
 pub(crate) mod create;
+pub(crate) mod data_file;
 pub(crate) mod definition;
 pub(crate) mod features;
 pub(crate) mod history;
@@ -10,6 +11,7 @@ pub(crate) mod recorded;
 pub(crate) mod scan;
 pub(crate) mod schema;
 pub(crate) mod snapshot;
+pub(crate) mod widen;
 mod sql_columns;
 
 use std::collections::BTreeMap;

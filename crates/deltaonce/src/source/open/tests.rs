@@ -37,7 +37,7 @@ async fn files_of_other_column_order_and_string_kinds_are_one_source() {
         write(&folder, "b.parquet", &RecordBatch::try_from_iter([("text", b), ("id", ids.clone())]).unwrap()),
         write(&folder, "c.parquet", &RecordBatch::try_from_iter([("id", ids), ("text", c)]).unwrap()),
     ];
-    let source = Source::files(files).open(nowhere).await.unwrap();
+    let source = Source::files(files).open().await.unwrap();
     let schema = source.schema().unwrap().clone();
     assert_eq!(schema.field(1).data_type(), &DataType::Utf8);
     assert!(schema.field(1).is_nullable());
@@ -57,7 +57,7 @@ async fn files_that_differ_are_named_with_the_column() {
     let b = write(&folder, "b.parquet", &batch([("id", one.clone()), ("n", Arc::new(Float64Array::from(vec![1.0])))]));
     let c = write(&folder, "c.parquet", &batch([("id", one)]));
     let message = async |files: [&String; 2]| {
-        let error = Source::files(files).open(nowhere).await.unwrap_err();
+        let error = Source::files(files).open().await.unwrap_err();
         error.message().replace(&format!("{}/", folder.path().display()), "")
     };
     assert_eq!(message([&a, &b]).await, "column n is int in a.parquet and double in b.parquet");
@@ -70,14 +70,14 @@ async fn batches_and_bytes_are_sources() {
     let batch = batch([("id", Arc::new(Int64Array::from(vec![1, 2])))]);
     let table = TableSchema::new(batch.schema(), Vec::new());
     let given = futures::stream::iter([Ok(batch.clone())]);
-    let source = Source::batches(batch.schema(), given).name("queue").open(nowhere).await.unwrap();
+    let source = Source::batches(batch.schema(), given).name("queue").open().await.unwrap();
     let read: Vec<_> = source.read(&table, 1).try_collect().await.unwrap();
     assert_eq!(read[0].places.of(1).to_string(), "queue row 2");
 
     let mut writer = arrow::ipc::writer::StreamWriter::try_new(Vec::new(), &batch.schema()).unwrap();
     writer.write(&batch).unwrap();
     let bytes = std::io::Cursor::new(writer.into_inner().unwrap());
-    let source = Source::reader(bytes, Format::Arrow).open(nowhere).await.unwrap();
+    let source = Source::reader(bytes, Format::Arrow).open().await.unwrap();
     assert_eq!(source.schema().unwrap(), &batch.schema());
     let read: Vec<_> = source.read(&table, 1).try_collect().await.unwrap();
     assert_eq!(read[0].rows.column(0).as_primitive::<Int64Type>().values(), &[1, 2]);
@@ -89,7 +89,7 @@ async fn tabs_and_skipped_files() {
     let folder = tempfile::tempdir().unwrap();
     std::fs::write(folder.path().join("a.tsv"), "id\n").unwrap();
     std::fs::write(folder.path().join("notes.txt"), "x").unwrap();
-    let source = Source::files([folder.path()]).open(nowhere).await.unwrap();
+    let source = Source::files([folder.path()]).open().await.unwrap();
     assert_eq!(source.skipped().len(), 1);
     assert!(source.schema().is_none());
     let OpenRows::Files { format: Format::Csv, files } = &source.rows else { panic!("not csv") };

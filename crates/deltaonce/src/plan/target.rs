@@ -1,0 +1,30 @@
+//! The table as a plan sees it, and where a plan's new rows go.
+
+use std::sync::Arc;
+
+use arrow::array::RecordBatch;
+use futures::stream::BoxStream;
+use object_store::ObjectStore;
+
+use crate::error::Result;
+use crate::table::actions::AddFile;
+use crate::table::schema::TableSchema;
+
+/// One snapshot of a table.
+#[derive(Debug, Clone, Copy)]
+pub(crate) struct Target<'a> {
+    /// How errors call the table.
+    pub(crate) name: &'a str,
+    /// Rooted at the table.
+    pub(crate) store: &'a Arc<dyn ObjectStore>,
+    pub(crate) schema: &'a TableSchema,
+    /// The snapshot's data files.
+    pub(crate) files: &'a [AddFile],
+}
+
+/// Writes rows into files that no reader sees until a log entry names them.
+#[async_trait::async_trait]
+pub(crate) trait Stage: Send + Sync {
+    /// Writes all rows of a stream (all of the table's columns, in its types and order) into new files. No rows, no file.
+    async fn write(&self, rows: BoxStream<'static, Result<RecordBatch>>) -> Result<Vec<AddFile>>;
+}

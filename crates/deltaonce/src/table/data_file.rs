@@ -1,0 +1,93 @@
+//! The bytes of one data file, for the Parquet reader.
+
+use std::ops::Range;
+use std::sync::Arc;
+
+use bytes::Bytes;
+use futures::future::BoxFuture;
+use futures::{FutureExt, TryFutureExt};
+use object_store::path::Path;
+use object_store::{ObjectStore, ObjectStoreExt};
+use parquet::arrow::arrow_reader::ArrowReaderOptions;
+use parquet::arrow::async_reader::AsyncFileReader;
+use parquet::errors::{ParquetError, Result as ParquetResult};
+use parquet::file::metadata::{ParquetMetaData, ParquetMetaDataReader};
+
+use crate::error::{Error, Result};
+use crate::table::actions::AddFile;
+
+/// Bytes read from the end of a file at once: the footer of most files, so that one request gets it.
+const FOOTER_GUESS: usize = 64 * 1024;
+
+/// A data file in the table's store. Its size is the log's, so that no request is spent on asking for it.
+#[derive(Debug, Clone)]
+pub(crate) struct DataFile {
+    store: Arc<dyn ObjectStore>,
+    location: Path,
+    size: u64,
+}
+
+impl DataFile {
+    /// The file that `file` names; `store` is rooted at the table.
+    ///
+    /// # Errors
+    /// `Unsupported` for a path or a size that cannot be followed.
+    pub(crate) fn new(store: Arc<dyn ObjectStore>, file: &AddFile) -> Result<Self> {
+        let size = u64::try_from(file.size).map_err(|e| {
+            Error::unsupported(format!("the log gives the data file '{}' a size of {} bytes", file.path, file.size))
+                .caused_by(e)
+        })?;
+        Ok(Self { store, location: file.location()?, size })
+    }
+}
+
+fn external(error: object_store::Error) -> ParquetError {
+    ParquetError::External(Box::new(error))
+}
+
+impl AsyncFileReader for DataFile {
+    fn get_bytes(&mut self, range: Range<u64>) -> BoxFuture<'_, ParquetResult<Bytes>> {
+        self.store.get_range(&self.location, range).map_err(external).boxed()
+    }
+
+    fn get_byte_ranges(&mut self, ranges: Vec<Range<u64>>) -> BoxFuture<'_, ParquetResult<Vec<Bytes>>> {
+        async move { self.store.get_ranges(&self.location, &ranges).await.map_err(external) }.boxed()
+    }
+
+    fn get_metadata<'a>(
+        &'a mut self,
+        options: Option<&'a ArrowReaderOptions>,
+    ) -> BoxFuture<'a, ParquetResult<Arc<ParquetMetaData>>> {
+        let size = self.size;
+        async move {
+            let reader =
+                ParquetMetaDataReader::new().with_arrow_reader_options(options).with_prefetch_hint(Some(FOOTER_GUESS));
+            Ok(Arc::new(reader.load_and_finish(self, size).await?))
+        }
+        .boxed()
+    }
+}
+
+/// What a failure to read the data file at `path` (as the log says it) means to the load.
+pub(crate) fn unreadable(path: &str, error: ParquetError) -> Error {
+    match stored(&error) {
+        Some(object_store::Error::NotFound { .. }) => {
+            Error::retryable(format!("data file '{path}' is in the table's log but not in its storage")).hint(
+                "it may have been vacuumed while this load ran: run the load again; if that does not help, the table has lost data",
+            )
+        }
+        Some(object_store::Error::PermissionDenied { .. } | object_store::Error::Unauthenticated { .. }) => {
+            Error::invalid(format!("data file '{path}' may not be read with these credentials"))
+        }
+        Some(_) => Error::retryable(format!("data file '{path}' could not be read from storage")),
+        None => Error::unsupported(format!("data file '{path}' could not be read as Parquet")),
+    }
+    .caused_by(error)
+}
+
+fn stored(error: &ParquetError) -> Option<&object_store::Error> {
+    match error {
+        ParquetError::External(cause) => cause.downcast_ref(),
+        _ => None,
+    }
+}
