@@ -1,5 +1,6 @@
 //! Writes to Delta Lake tables so that doing a load twice leaves the table as doing it once.
 
+pub mod api_stub;
 pub mod error;
 pub mod host;
 pub mod load;
@@ -17,3 +18,6 @@ pub use error::{Error, ErrorKind, Result};
 pub use host::{Host, SystemHost};
 pub use load::{Contract, Identity, Load, NullKeys, Order, OrderColumn, Scope, TableSpec};
 pub use receipt::{ByteCounts, FileCounts, Outcome, Receipt, RowCounts};
+pub use api_stub::{
+    Commit, CsvOptions, Description, Format, Location, RecordedIdentity, Source, StopHandle, Table,
+};
