@@ -1,0 +1,76 @@
+//! Ctrl-C and SIGTERM: the first asks the load to stop and clean up, the second leaves at once.
+
+use std::pin::pin;
+
+use deltaonce::{Error, ErrorKind, Result, StopHandle};
+
+use crate::session::Session;
+
+/// The signals that ask a program to end, from the moment of listening on.
+#[derive(Debug)]
+pub(crate) struct Signals {
+    #[cfg(unix)]
+    sources: Vec<tokio::signal::unix::Signal>,
+}
+
+impl Signals {
+    /// Runs `work`, which has changed nothing yet and needs no clean-up; a signal drops it.
+    pub(crate) async fn droppable<T>(&mut self, work: impl Future<Output = Result<T>>) -> Result<T> {
+        tokio::select! {
+            result = work => result,
+            () = self.next() => Err(Error::new(ErrorKind::Interrupted, "the run was stopped")),
+        }
+    }
+
+    /// Runs `work`, which `stop` can ask to end. The work's own result counts even after a signal: it may have landed.
+    pub(crate) async fn stoppable<T>(
+        &mut self,
+        session: &Session,
+        stop: &StopHandle,
+        work: impl Future<Output = Result<T>>,
+    ) -> Result<T> {
+        let mut work = pin!(work);
+        tokio::select! {
+            result = &mut work => return result,
+            () = self.next() => stop.stop(),
+        }
+        session.note("stopping, and removing the files written so far; press Ctrl-C again to leave at once");
+        tokio::select! {
+            result = work => result,
+            () = self.next() => Err(Error::unknown("the run was told twice to stop and did not wait to learn whether the load landed")
+                .hint("run it again with the same identity; files that no log entry names are left for a vacuum")),
+        }
+    }
+}
+
+#[cfg(unix)]
+impl Signals {
+    /// Listens from now on; a signal that cannot be listened to keeps its default effect.
+    pub(crate) fn listen() -> Self {
+        use tokio::signal::unix::{SignalKind, signal};
+        let kinds = [SignalKind::interrupt(), SignalKind::terminate()];
+        Self { sources: kinds.into_iter().filter_map(|kind| signal(kind).ok()).collect() }
+    }
+
+    async fn next(&mut self) {
+        std::future::poll_fn(|context| {
+            let arrived = self.sources.iter_mut().any(|source| source.poll_recv(context).is_ready());
+            if arrived { std::task::Poll::Ready(()) } else { std::task::Poll::Pending }
+        })
+        .await;
+    }
+}
+
+#[cfg(not(unix))]
+impl Signals {
+    /// Listens from now on.
+    pub(crate) fn listen() -> Self {
+        Self {}
+    }
+
+    async fn next(&mut self) {
+        if tokio::signal::ctrl_c().await.is_err() {
+            std::future::pending::<()>().await;
+        }
+    }
+}
