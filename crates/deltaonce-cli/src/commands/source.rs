@@ -118,3 +118,7 @@ fn stdin() -> Result<File> {
     let owned = std::os::windows::io::AsHandle::as_handle(&std::io::stdin()).try_clone_to_owned();
     owned.map(File::from).map_err(|e| Error::invalid(format!("stdin cannot be read: {e}")))
 }
+
+#[cfg(test)]
+#[path = "source_tests.rs"]
+mod tests;

@@ -1,6 +1,8 @@
 //! How results and errors are said: to a person ([`text`]) or to a program ([`json`]).
 
 pub(crate) mod json;
+#[cfg(test)]
+mod samples;
 pub(crate) mod text;
 mod words;
 
