@@ -28,20 +28,24 @@ pub(crate) struct OutputArgs {
 #[derive(Debug, Args)]
 pub(crate) struct TableArgs {
     /// The table: a folder, or a URL such as s3://lake/silver/orders
-    #[arg(value_name = "TABLE", value_parser = values::name)]
+    #[arg(value_name = "TABLE", help_heading = None, value_parser = values::name)]
     pub(crate) table: String,
-    /// An option of the storage that holds table and sources, such as aws_region=eu-central-1; repeatable
-    #[arg(long = "storage-option", value_name = "KEY=VALUE", help_heading = "Storage")]
-    storage_options: Vec<String>,
 }
 
-impl TableArgs {
-    /// The storage options as given. An error does not repeat them, since one may be a secret.
-    pub(crate) fn storage_options(&self) -> Result<Vec<(String, String)>> {
+#[derive(Debug, Args)]
+pub(crate) struct StorageArgs {
+    /// An option of the storage that holds table and sources, such as aws_region=eu-central-1; repeatable
+    #[arg(long = "storage-option", value_name = "KEY=VALUE")]
+    options: Vec<String>,
+}
+
+impl StorageArgs {
+    /// The options as given. An error does not repeat them, since one may be a secret.
+    pub(crate) fn options(&self) -> Result<Vec<(String, String)>> {
         let pair = |text: &String| {
             values::pair(text).map_err(|why| Error::invalid(format!("a --storage-option is not understood: {why}")))
         };
-        self.storage_options.iter().map(pair).collect()
+        self.options.iter().map(pair).collect()
     }
 }
 
@@ -51,7 +55,7 @@ pub(crate) struct IdentityArgs {
     #[arg(long, value_name = "APP", requires = "txn_version", value_parser = values::name)]
     txn_app_id: Option<String>,
     /// Number of this load in its sequence (Delta's txnVersion); a load already recorded, or an older one, is skipped
-    #[arg(long, value_name = "N", requires = "txn_app_id", allow_hyphen_values = true, value_parser = values::version)]
+    #[arg(long, value_name = "N", requires = "txn_app_id", allow_negative_numbers = true, value_parser = values::version)]
     txn_version: Option<i64>,
     /// Both of the above in one; repeatable, for a load that ends several sequences (one per Kafka partition, say)
     #[arg(long = "txn", value_name = "APP=VERSION", value_parser = values::identity)]
@@ -167,6 +171,8 @@ pub(crate) struct LoadArgs {
     schema: SchemaArgs,
     #[command(flatten, next_help_heading = "Run")]
     run: RunArgs,
+    #[command(flatten, next_help_heading = "Storage")]
+    pub(crate) storage: StorageArgs,
 }
 
 impl LoadArgs {

@@ -18,20 +18,25 @@ use crate::session::Session;
     arg_required_else_help = true,
     disable_help_subcommand = true,
     after_help = "Which command for which output:
-  rows that are each written once, in order     append, with --txn-app-id and --txn-version
+  batches of rows, each to be added once        append, with an identity
   a day, a partition, a whole table, rebuilt    replace
   the newest state of each key                  merge
   events that may arrive more than once         insert
 
 Exit codes:
-  0  done, or done already (the first word says which: committed, skipped, unchanged)
-  1  refused: the rows are wrong for this table or this command; nothing was changed
-  2  the command, the configuration or the credentials are wrong, or the table uses what is not supported
-  3  storage or other writers got in the way, or the run was stopped; nothing was changed, run it again
-  4  it is not known whether the load landed; run it again with the same identity
-  70 a defect of deltaonce
+   0  done, or done already: committed, skipped or unchanged
+   1  refused: the rows are wrong for this table or this command
+   2  the command, the configuration or the credentials are wrong,
+      or the table uses a feature that is not supported
+   3  storage or other writers got in the way, or the run was stopped;
+      run it again
+   4  it is not known whether the load landed;
+      run it again with the same identity
+  70  a defect of deltaonce
+After 1, 2 and 3 nothing was changed.
 
-S3: credentials, region and endpoint come from AWS_* variables; --storage-option wins over them."
+Credentials, region and endpoint of S3 come from AWS_* variables;
+a --storage-option wins over them."
 )]
 pub(crate) struct Cli {
     #[command(subcommand)]

@@ -36,7 +36,8 @@ fn the_definition_is_consistent() {
 #[test]
 fn an_append_takes_its_identities_in_order() {
     assert_eq!(load("append t a.csv").unwrap(), Load::append());
-    let asked = load("append t a.csv b.csv --txn-app-id app --txn-version 42 --txn k=0=7 --txn l=8 --write-id day1 --run-id r");
+    let asked =
+        load("append t a.csv b.csv --txn-app-id app --txn-version 42 --txn k=0=7 --txn l=8 --write-id day1 --run-id r");
     let expected = Load::append().txn("app", 42).txn("k=0", 7).txn("l", 8).write_id("day1").run_id("r");
     assert_eq!(asked.unwrap(), expected);
 }
@@ -80,7 +81,8 @@ fn keys_and_order_reach_the_load() {
 fn a_schema_is_text_or_a_file() {
     let file = std::env::temp_dir().join(format!("deltaonce-schema-{}.json", std::process::id()));
     std::fs::write(&file, "{\"type\":\"struct\"}").unwrap();
-    let spec = |schema: &str| load(&format!("append t a.csv --schema {schema} --partition-by b,c")).map(|load| load.create);
+    let spec =
+        |schema: &str| load(&format!("append t a.csv --schema {schema} --partition-by b,c")).map(|load| load.create);
     let expected = |schema: &str| {
         let partition_by = vec!["b".to_owned(), "c".to_owned()];
         Some(TableSpec { schema: Some(schema.to_owned()), partition_by, properties: Vec::new() })
@@ -96,15 +98,13 @@ fn a_schema_is_text_or_a_file() {
 
 #[test]
 fn a_table_is_created_from_what_is_said() {
-    let cli = parse("create t --schema a_bigint --partition-by a --property delta.appendOnly=true --property k=a=b").unwrap();
+    let cli =
+        parse("create t --schema a_bigint --partition-by a --property delta.appendOnly=true --property k=a=b").unwrap();
     let Command::Create(create) = cli.command else { panic!("not a create") };
     let expected = TableSpec {
         schema: Some("a bigint".to_owned()),
         partition_by: vec!["a".to_owned()],
-        properties: vec![
-            ("delta.appendOnly".to_owned(), "true".to_owned()),
-            ("k".to_owned(), "a=b".to_owned()),
-        ],
+        properties: vec![("delta.appendOnly".to_owned(), "true".to_owned()), ("k".to_owned(), "a=b".to_owned())],
     };
     assert_eq!(create.spec().unwrap(), expected);
     assert!(usage("create t").contains("--schema <FILE|COLUMNS>"));
@@ -122,10 +122,10 @@ fn a_run_is_tuned() {
 #[test]
 fn an_option_without_a_value_is_refused_without_repeating_it() {
     let Command::Append(append) = parse("append t a.csv --storage-option hunter2").unwrap().command else { panic!() };
-    let error = append.load.table.storage_options().unwrap_err();
+    let error = append.load.storage.options().unwrap_err();
     assert_eq!(error.to_string(), "a --storage-option is not understood: it is not KEY=VALUE");
     let Command::Append(append) = parse("append t a.csv --storage-option k=a=b").unwrap().command else { panic!() };
-    assert_eq!(append.load.table.storage_options().unwrap(), [("k".to_owned(), "a=b".to_owned())]);
+    assert_eq!(append.load.storage.options().unwrap(), [("k".to_owned(), "a=b".to_owned())]);
 }
 
 #[test]
@@ -138,7 +138,7 @@ fn the_help_is_as_recorded() {
     let recorded = std::fs::read_to_string(file).unwrap_or_default();
     assert!(
         help == recorded,
-        "the help differs from {file}; look at it and record it with: DELTAONCE_RECORD_HELP=1 cargo test -p deltaonce-cli help"
+        "the help differs from {file}; look at it and record it with: DELTAONCE_RECORD_HELP=1 cargo test -p deltaonce-cli the_help_is_as_recorded"
     );
 }
 

@@ -23,5 +23,7 @@ pub(crate) fn wants_backtrace() -> bool {
 pub(crate) fn asks_for_json() -> bool {
     let args: Vec<_> = env::args_os().skip(1).collect();
     args.iter().any(|arg| arg == "--output=json")
-        || args.windows(2).any(|pair| pair.first().is_some_and(|a| a == "--output") && pair.last().is_some_and(|b| b == "json"))
+        || args
+            .windows(2)
+            .any(|pair| pair.first().is_some_and(|a| a == "--output") && pair.last().is_some_and(|b| b == "json"))
 }

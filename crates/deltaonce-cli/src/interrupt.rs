@@ -2,9 +2,7 @@
 
 use std::pin::pin;
 
-use deltaonce::{Error, ErrorKind, Result, StopHandle};
-
-use crate::session::Session;
+use deltaonce::{Error, ErrorKind, Result};
 
 /// The signals that ask a program to end, from the moment of listening on.
 #[derive(Debug)]
@@ -22,19 +20,17 @@ impl Signals {
         }
     }
 
-    /// Runs `work`, which `stop` can ask to end. The work's own result counts even after a signal: it may have landed.
+    /// Runs `work`, which `stop` asks to end. The work's own result counts even after a signal: it may have landed.
     pub(crate) async fn stoppable<T>(
         &mut self,
-        session: &Session,
-        stop: &StopHandle,
+        stop: impl FnOnce(),
         work: impl Future<Output = Result<T>>,
     ) -> Result<T> {
         let mut work = pin!(work);
         tokio::select! {
             result = &mut work => return result,
-            () = self.next() => stop.stop(),
+            () = self.next() => stop(),
         }
-        session.note("stopping, and removing the files written so far; press Ctrl-C again to leave at once");
         tokio::select! {
             result = work => result,
             () = self.next() => Err(Error::unknown("the run was told twice to stop and did not wait to learn whether the load landed")
@@ -72,5 +68,42 @@ impl Signals {
         if tokio::signal::ctrl_c().await.is_err() {
             std::future::pending::<()>().await;
         }
+    }
+}
+
+#[cfg(all(test, unix))]
+mod tests {
+    use super::*;
+
+    async fn terminate() {
+        let kill = std::process::Command::new("kill").args(["-TERM", &std::process::id().to_string()]).status();
+        assert!(kill.unwrap().success());
+    }
+
+    /// One test for all, since a signal reaches every listener of the process.
+    #[tokio::test(flavor = "multi_thread")]
+    async fn a_signal_stops_and_a_second_one_leaves() {
+        let mut signals = Signals::listen();
+        let never = std::future::pending::<Result<()>>;
+
+        let (dropped, ()) = tokio::join!(signals.droppable(never()), terminate());
+        assert_eq!(dropped.unwrap_err().kind(), ErrorKind::Interrupted);
+
+        let asked = tokio::sync::Notify::new();
+        let landed = async {
+            asked.notified().await;
+            Ok(18)
+        };
+        let (result, ()) = tokio::join!(signals.stoppable(|| asked.notify_one(), landed), terminate());
+        assert_eq!(result.unwrap(), 18);
+
+        let again = tokio::sync::Notify::new();
+        let twice = async {
+            terminate().await;
+            again.notified().await;
+            terminate().await;
+        };
+        let (left, ()) = tokio::join!(signals.stoppable(|| again.notify_one(), never()), twice);
+        assert_eq!(left.unwrap_err().kind(), ErrorKind::Unknown);
     }
 }

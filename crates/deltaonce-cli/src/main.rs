@@ -16,7 +16,8 @@ mod values;
 
 use std::process::ExitCode;
 
-use clap::{CommandFactory, FromArgMatches};
+use clap::Parser;
+use deltaonce::Error;
 
 use crate::args::Output;
 use crate::cli::Cli;
@@ -25,11 +26,14 @@ use crate::session::Session;
 
 fn main() -> ExitCode {
     panics::record();
-    let matches = match Cli::command().try_get_matches() {
-        Ok(matches) => matches,
-        Err(error) => return usage::end(&error),
-    };
-    match Cli::from_arg_matches(&matches) {
+    match panics::caught(|| Ok(parse_and_run())) {
+        Ok(code) => code,
+        Err(error) => fail(&error, &Subject::default(), Output::Text),
+    }
+}
+
+fn parse_and_run() -> ExitCode {
+    match Cli::try_parse() {
         Ok(cli) => run(&cli),
         Err(error) => usage::end(&error),
     }
@@ -38,17 +42,19 @@ fn main() -> ExitCode {
 fn run(cli: &Cli) -> ExitCode {
     let subject = cli.command.subject();
     let output = cli.output.output;
+    let runtime = match tokio::runtime::Builder::new_multi_thread().enable_all().build() {
+        Ok(runtime) => runtime,
+        Err(error) => {
+            let error = Error::internal("the threads of the program cannot be started").caused_by(error);
+            return fail(&error, &subject, output);
+        }
+    };
     let result = panics::caught(|| {
-        let runtime = tokio::runtime::Builder::new_multi_thread()
-            .enable_all()
-            .build()
-            .map_err(|e| deltaonce::Error::internal("the threads of the program cannot be started").caused_by(e))?;
         let session = Session::new(&cli.output);
-        let result = runtime.block_on(cli.command.run(&session));
-        // A read of stdin may still wait for input that never comes.
-        runtime.shutdown_background();
-        result
+        runtime.block_on(cli.command.run(&session))
     });
+    // A read of stdin may still wait for input that never comes.
+    runtime.shutdown_background();
     match result {
         Ok(report) => {
             console::warn(report.warnings(), output);
@@ -60,18 +66,16 @@ fn run(cli: &Cli) -> ExitCode {
                 }
             }
         }
-        Err(error) => {
-            fail(&error, &subject, output);
-            exit::code(error.kind())
-        }
+        Err(error) => fail(&error, &subject, output),
     }
 }
 
-/// Says an error where its reader looks for it: a program on stdout, a person on stderr.
-fn fail(error: &deltaonce::Error, subject: &Subject, output: Output) {
+/// Says an error where its reader looks for it, a program on stdout and a person on stderr; gives its exit code.
+fn fail(error: &Error, subject: &Subject, output: Output) -> ExitCode {
     match output {
         // The error's exit code says all that can still be said when stdout is gone.
         Output::Json => drop(console::print(&render::json::error(error, subject))),
         Output::Text => console::say(&render::text::error(error, subject)),
     }
+    exit::code(error.kind())
 }

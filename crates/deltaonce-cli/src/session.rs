@@ -4,12 +4,11 @@ use std::sync::{Arc, Mutex, PoisonError};
 
 use deltaonce::{Location, Result, SystemHost, Table};
 
-use crate::args::{Output, OutputArgs, TableArgs};
+use crate::args::{Output, OutputArgs, StorageArgs, TableArgs};
 use crate::progress::Progress;
 use crate::{console, environment};
 
-/// One run of the program.
-#[derive(Debug)]
+/// One run of the program. Not `Debug`: it holds credentials.
 pub(crate) struct Session {
     host: Arc<SystemHost>,
     defaults: Vec<(String, String)>,
@@ -36,10 +35,19 @@ impl Session {
     }
 
     /// Opens the table that `args` name; it may not exist yet.
-    pub(crate) async fn open(&self, args: &TableArgs) -> Result<Table> {
-        let location = Location::parse_with_defaults(&args.table, self.storage_defaults(), args.storage_options()?)?;
+    pub(crate) async fn open(&self, args: &TableArgs, storage: &StorageArgs) -> Result<Table> {
+        let location = Location::parse_with_defaults(&args.table, self.storage_defaults(), storage.options()?)?;
         self.phase(format!("opening {}", args.table));
         Table::open(location, self.host.clone()).await
+    }
+
+    /// What a signal does to a write of `table`.
+    pub(crate) fn stopping(&self, table: &Table) -> impl FnOnce() {
+        let stopper = table.stopper();
+        move || {
+            stopper.stop();
+            self.note("stopping, and removing the files written so far; press Ctrl-C again to leave at once");
+        }
     }
 
     /// Says what is being done now, where a person watches.

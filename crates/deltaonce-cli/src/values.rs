@@ -20,7 +20,10 @@ pub(crate) fn identity(text: &str) -> Result<Identity, String> {
 
 /// Reads a txnVersion: a whole number from 0.
 pub(crate) fn version(text: &str) -> Result<i64, String> {
-    text.parse().ok().filter(|version| *version >= 0).ok_or_else(|| format!("'{text}' is not a whole number from 0 to {}", i64::MAX))
+    text.parse()
+        .ok()
+        .filter(|version| *version >= 0)
+        .ok_or_else(|| format!("'{text}' is not a whole number from 0 to {}", i64::MAX))
 }
 
 /// Reads a name that must say something.

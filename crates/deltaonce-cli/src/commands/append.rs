@@ -12,14 +12,19 @@ use crate::session::Session;
 #[derive(Debug, Args)]
 #[command(after_help = "Examples:
   Load a day's file; doing it again is skipped:
-    deltaonce append lake/bronze/orders day1.csv --txn-app-id bronze_orders_v1 --txn-version 42
+    deltaonce append lake/bronze/orders day1.csv \\
+      --txn-app-id bronze_orders_v1 --txn-version 42
   Load what three Kafka partitions brought, each with its offset:
-    deltaonce append lake/bronze/clicks batch.ndjson --txn clicks-0=1841 --txn clicks-1=1790 --txn clicks-2=1902
+    deltaonce append lake/bronze/clicks batch.ndjson \\
+      --txn clicks-0=1841 --txn clicks-1=1790 --txn clicks-2=1902
   Load files that have a name but no number:
-    deltaonce append s3://lake/bronze/orders exports/2026-10-05/*.parquet --write-id export-2026-10-05
+    deltaonce append s3://lake/bronze/orders exports/2026-10-05/*.parquet \\
+      --write-id export-2026-10-05
   Load from a pipe, creating the table if there is none:
-    zcat day1.csv.gz | deltaonce append lake/bronze/orders - --format csv --write-id day1 \\
-      --schema \"order_id bigint not null, order_date date, amount decimal(12,2)\" --partition-by order_date")]
+    curl -s https://shop.example/day1.csv | \\
+    deltaonce append lake/bronze/orders - --format csv --write-id day1 \\
+      --schema \"order_id bigint not null, day date, amount decimal(12,2)\" \\
+      --partition-by day")]
 pub(crate) struct Append {
     #[command(flatten)]
     pub(crate) load: LoadArgs,
@@ -34,7 +39,9 @@ impl Append {
     pub(crate) async fn run(&self, session: &Session) -> Result<Report> {
         let load = self.load()?;
         if load.identities.is_empty() {
-            session.note("without --txn-app-id and --txn-version (or --write-id), running this append again adds the rows again");
+            session.note(
+                "without --txn-app-id and --txn-version (or --write-id), running this append again adds the rows again",
+            );
         }
         load::run(&self.load, session, load).await
     }

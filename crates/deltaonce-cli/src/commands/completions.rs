@@ -10,7 +10,7 @@ use crate::render::Report;
 /// Print the completion script of a shell
 #[derive(Debug, Args)]
 #[command(after_help = "Examples:
-    deltaonce completions bash > ~/.local/share/bash-completion/completions/deltaonce
+    deltaonce completions bash > /etc/bash_completion.d/deltaonce
     deltaonce completions fish > ~/.config/fish/completions/deltaonce.fish")]
 pub(crate) struct Completions {
     /// The shell

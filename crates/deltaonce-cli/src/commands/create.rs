@@ -3,7 +3,7 @@
 use clap::Args;
 use deltaonce::{Result, TableSpec};
 
-use crate::args::{TableArgs, schema_text};
+use crate::args::{StorageArgs, TableArgs, schema_text};
 use crate::interrupt::Signals;
 use crate::render::Report;
 use crate::session::Session;
@@ -14,12 +14,12 @@ use crate::values;
 #[command(after_help = "Examples:
   With columns as in SQL:
     deltaonce create lake/silver/orders --partition-by order_date \\
-      --schema \"order_id bigint not null, order_date date, amount decimal(12,2)\"
+      --schema \"order_id bigint not null, order_date date\"
   With Delta's own schema JSON, and table properties:
     deltaonce create s3://lake/silver/orders --schema orders.json \\
       --property delta.appendOnly=true --property delta.checkpointInterval=100")]
 pub(crate) struct Create {
-    #[command(flatten, next_help_heading = "Options")]
+    #[command(flatten)]
     pub(crate) table: TableArgs,
     /// The columns: a file or text, either Delta's schema JSON or a list as in SQL,
     /// "order_id bigint not null, amount decimal(12,2)"
@@ -31,6 +31,8 @@ pub(crate) struct Create {
     /// A table property; repeatable
     #[arg(long = "property", value_name = "KEY=VALUE", value_parser = values::pair, help_heading = "New table")]
     properties: Vec<(String, String)>,
+    #[command(flatten, next_help_heading = "Storage")]
+    storage: StorageArgs,
 }
 
 impl Create {
@@ -46,9 +48,9 @@ impl Create {
     pub(crate) async fn run(&self, session: &Session) -> Result<Report> {
         let spec = self.spec()?;
         let mut signals = Signals::listen();
-        let table = signals.droppable(session.open(&self.table)).await?;
+        let table = signals.droppable(session.open(&self.table, &self.storage)).await?;
         session.phase(format!("creating {}", self.table.table));
-        let receipt = signals.stoppable(session, &table.stopper(), table.create(&spec)).await?;
+        let receipt = signals.stoppable(session.stopping(&table), table.create(&spec)).await?;
         Ok(Report::Load(Box::new(receipt)))
     }
 }

@@ -14,11 +14,12 @@ use crate::session::Session;
   Add events that may be delivered more than once:
     deltaonce insert lake/silver/events events.ndjson --key event_id
   The same with a key of two columns, one of which may be null:
-    deltaonce insert lake/silver/events events.ndjson --key device_id,event_id --null-keys match")]
+    deltaonce insert lake/silver/events events.ndjson \\
+      --key device_id,event_id --null-keys match")]
 pub(crate) struct Insert {
     #[command(flatten, next_help_heading = "Key")]
     key: KeyArgs,
-    #[command(flatten, next_help_heading = "Options")]
+    #[command(flatten)]
     pub(crate) load: LoadArgs,
 }
 

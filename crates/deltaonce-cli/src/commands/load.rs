@@ -10,11 +10,10 @@ use crate::session::Session;
 /// Applies `load` to the table that `args` name.
 pub(crate) async fn run(args: &LoadArgs, session: &Session, load: Load) -> Result<Report> {
     let request = args.source.request()?;
-    let options = args.table.storage_options()?;
     let mut signals = Signals::listen();
-    let table = signals.droppable(session.open(&args.table)).await?;
-    let source = request.open(session.storage_defaults(), options)?;
+    let table = signals.droppable(session.open(&args.table, &args.storage)).await?;
+    let source = request.open(session.storage_defaults(), args.storage.options()?)?;
     session.phase(format!("{} into {}", load.contract.name(), args.table.table));
-    let receipt = signals.stoppable(session, &table.stopper(), table.apply(&load, source)).await?;
+    let receipt = signals.stoppable(session.stopping(&table), table.apply(&load, source)).await?;
     Ok(Report::Load(Box::new(receipt)))
 }

@@ -10,17 +10,16 @@ use crate::session::Session;
 
 /// Bring each key to its newest row; older rows never win
 #[derive(Debug, Args)]
-#[command(
-    after_help = "Of several rows with one key the newest counts, and it must be strictly newer than the table's row. Rows that
-are equally new but differ are refused, since the order does not tell which one is right.
+#[command(after_help = "Of several rows with one key the newest counts, and only if it is strictly newer
+than the table's row. Source rows that are equally new but differ are refused:
+the order does not tell which one is right.
 
 Examples:
   Apply changes; an older file that comes again changes nothing:
     deltaonce merge lake/silver/orders changes.ndjson --key order_id \\
       --newest-by \"source_updated_at desc, source_lsn desc\"
-  Apply a file that has one row per key, without an order; only rows that differ are updated:
-    deltaonce merge lake/silver/prices prices.csv --key shop,article"
-)]
+  Without an order, a file has one row per key; rows that differ are updated:
+    deltaonce merge lake/silver/prices prices.csv --key shop,article")]
 pub(crate) struct Merge {
     #[command(flatten, next_help_heading = "Key")]
     key: KeyArgs,
@@ -28,7 +27,7 @@ pub(crate) struct Merge {
     /// default) or the least (asc); a null is oldest. Without it, keys must be unique in the source
     #[arg(long, value_name = "ORDER", help_heading = "Key")]
     newest_by: Option<String>,
-    #[command(flatten, next_help_heading = "Options")]
+    #[command(flatten)]
     pub(crate) load: LoadArgs,
 }
 

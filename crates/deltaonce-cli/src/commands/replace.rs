@@ -10,27 +10,27 @@ use crate::session::Session;
 
 /// Delete the rows of a scope and write the new ones, in one commit
 #[derive(Debug, Args)]
-#[command(
-    after_help = "Every row of the source must lie within the scope. The same scope and rows leave the same table.
+#[command(after_help = "Every row of the source must lie within the scope. The same scope and the same
+rows leave the same table.
 
 Examples:
   Rebuild a day:
-    deltaonce replace s3://lake/silver/orders day1.parquet --where \"order_date = '2026-10-05'\"
+    deltaonce replace s3://lake/silver/orders day1.parquet \\
+      --where \"order_date = '2026-10-05'\"
   Rebuild a span of time; the end is not inside:
     deltaonce replace lake/silver/orders day1.parquet \\
       --interval order_ts=2026-10-05T00:00:00Z/2026-10-06T00:00:00Z
   Rebuild the partitions that the source has rows for:
     deltaonce replace lake/silver/orders day1.parquet --partitions
   Rebuild the whole table; readers see the old one until the new one is there:
-    deltaonce replace lake/silver/orders all.parquet --all"
-)]
+    deltaonce replace lake/silver/orders all.parquet --all")]
 pub(crate) struct Replace {
     #[command(flatten, next_help_heading = "Scope (one of)")]
     scope: ScopeArgs,
     /// Let a source without any rows delete the scope's rows
     #[arg(long, help_heading = "Source")]
     allow_empty: bool,
-    #[command(flatten, next_help_heading = "Options")]
+    #[command(flatten)]
     pub(crate) load: LoadArgs,
 }
 

@@ -30,7 +30,7 @@ impl From<FormatArg> for Format {
 pub(crate) struct SourceArgs {
     /// Files, folders, globs or s3:// URLs of CSV, NDJSON, Parquet or Arrow files (CSV and NDJSON also as .gz or .zst);
     /// - reads stdin
-    #[arg(value_name = "SOURCE", required = true, value_parser = values::name)]
+    #[arg(value_name = "SOURCE", help_heading = None, required = true, value_parser = values::name)]
     sources: Vec<String>,
     /// Format of the sources; otherwise their names tell
     #[arg(long, value_name = "FORMAT")]
@@ -64,7 +64,9 @@ impl SourceArgs {
         let format = self.format.map(Format::from);
         let csv = self.csv();
         if csv.is_some() && format.as_ref().is_some_and(|format| !matches!(format, Format::Csv)) {
-            return Err(Error::invalid("--delimiter, --quote and --null are about CSV, and --format says another format"));
+            return Err(Error::invalid(
+                "--delimiter, --quote and --null are about CSV, and --format says another format",
+            ));
         }
         let stdin = self.sources.iter().any(|source| source == "-");
         if stdin && self.sources.len() > 1 {

@@ -28,7 +28,8 @@ fn files_need_nothing_more() {
 fn csv_options_start_from_the_usual_ones() {
     let csv = |args: &[&str]| request(&[&["a.csv"], args].concat()).unwrap().csv;
     assert_eq!(csv(&[]), None);
-    let options = |delimiter, quote, null: Option<&str>| Some(CsvOptions { delimiter, quote, null: null.map(str::to_owned) });
+    let options =
+        |delimiter, quote, null: Option<&str>| Some(CsvOptions { delimiter, quote, null: null.map(str::to_owned) });
     assert_eq!(csv(&["--delimiter", "\\t"]), options(b'\t', Some(b'"'), None));
     assert_eq!(csv(&["--quote", "none", "--null", "NA"]), options(b',', None, Some("NA")));
     assert_eq!(csv(&["--quote", "'", "--null", ""]), options(b',', Some(b'\''), Some("")));

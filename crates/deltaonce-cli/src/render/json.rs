@@ -40,8 +40,9 @@ pub(crate) fn error(error: &Error, subject: &Subject) -> String {
 
 fn line(document: &impl Serialize) -> String {
     // These types hold nothing that JSON cannot say; should one ever, the reader still gets one document.
-    let text = serde_json::to_string(document)
-        .unwrap_or_else(|e| Value::from_iter([("outcome", "internal".to_owned()), ("error", e.to_string())]).to_string());
+    let text = serde_json::to_string(document).unwrap_or_else(|e| {
+        Value::from_iter([("outcome", "internal".to_owned()), ("error", e.to_string())]).to_string()
+    });
     text + "\n"
 }
 

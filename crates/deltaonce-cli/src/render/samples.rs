@@ -36,7 +36,14 @@ pub(super) fn merged() -> Receipt {
     Receipt {
         token: Some("6f0c".to_owned()),
         attempts: 1,
-        rows: RowCounts { read: 12_041, superseded: 38, inserted: 2_871, updated: 9_120, stale: 12, ..RowCounts::default() },
+        rows: RowCounts {
+            read: 12_041,
+            superseded: 38,
+            inserted: 2_871,
+            updated: 9_120,
+            stale: 12,
+            ..RowCounts::default()
+        },
         files: FileCounts { added: 4, removed: 3, probed: 4, pruned: 16 },
         bytes: ByteCounts { read: 1_048_576, written: 402_311 },
         ..receipt("merge", Outcome::Committed { version: 18 })

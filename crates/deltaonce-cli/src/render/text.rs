@@ -21,8 +21,11 @@ pub(crate) fn report(report: &Report) -> String {
 /// An error: the sentence, its evidence, what to do.
 pub(crate) fn error(error: &Error, subject: &Subject) -> String {
     let mut sentence = error.message().to_owned();
-    // Every kind but these promises it, and a person who wrote wants to read it.
-    let unchanged = !matches!(error.kind(), ErrorKind::Unknown | ErrorKind::Internal);
+    // All of these promise it, and a person whose load failed wants to read it.
+    let unchanged = matches!(
+        error.kind(),
+        ErrorKind::Refused | ErrorKind::Unsupported | ErrorKind::Retryable | ErrorKind::Interrupted
+    );
     if subject.contract.is_some() && unchanged && !sentence.contains("nothing was changed") {
         sentence.push_str("; nothing was changed");
     }

@@ -122,7 +122,7 @@ fn only_an_error_that_kept_the_table_says_so() {
         let text = error(&failing(kind), &merging());
         text.lines().next().unwrap().replace("the log of lake/silver/orders cannot be read", "…")
     };
-    assert_eq!(first(ErrorKind::Invalid), "invalid    …; nothing was changed");
+    assert_eq!(first(ErrorKind::Invalid), "invalid    …");
     assert_eq!(first(ErrorKind::Unsupported), "unsupported  …; nothing was changed");
     assert_eq!(first(ErrorKind::Retryable), "retryable  …; nothing was changed");
     assert_eq!(first(ErrorKind::Interrupted), "interrupted  …; nothing was changed");
@@ -176,7 +176,8 @@ fn a_log_newest_first() {
 
 #[test]
 fn recorded_identities() {
-    let recorded = |app_id: &str, version, last_updated| RecordedIdentity { app_id: app_id.to_owned(), version, last_updated };
+    let recorded =
+        |app_id: &str, version, last_updated| RecordedIdentity { app_id: app_id.to_owned(), version, last_updated };
     let txns = [recorded("clicks", 7, None), recorded("orders_v1", 42, Some(MORNING))];
     assert_eq!(identities("t", &txns), "clicks=7\norders_v1=42  2026-10-05 04:12:33 UTC\n");
     assert_eq!(identities("t", &[]), "t records no identity\n");
