@@ -9,10 +9,13 @@ use crate::environment;
 
 static FIRST: Mutex<Option<String>> = Mutex::new(None);
 
-/// Keeps the first panic of any thread for the report instead of printing it.
+/// Keeps the first panic of any thread for the report instead of printing it; a developer's backtrace is printed still.
 pub(crate) fn record() {
+    install(environment::wants_backtrace());
+}
+
+fn install(loud: bool) {
     let default = panic::take_hook();
-    let loud = environment::wants_backtrace();
     panic::set_hook(Box::new(move |info| {
         if loud {
             default(info);
@@ -49,7 +52,8 @@ mod tests {
 
     #[test]
     fn a_panic_becomes_an_internal_error_that_says_where() {
-        record();
+        // Loud, since the hook is the whole process's and other tests may fail.
+        install(true);
         let result: Result<()> = caught(|| std::panic::panic_any("index out of step"));
         let error = result.expect_err("a panic is an error");
         assert_eq!(error.kind(), ErrorKind::Internal);

@@ -37,12 +37,6 @@ impl Append {
     }
 
     pub(crate) async fn run(&self, session: &Session) -> Result<Report> {
-        let load = self.load()?;
-        if load.identities.is_empty() {
-            session.note(
-                "without --txn-app-id and --txn-version (or --write-id), running this append again adds the rows again",
-            );
-        }
-        load::run(&self.load, session, load).await
+        load::run(&self.load, session, self.load()?).await
     }
 }

@@ -1,6 +1,6 @@
 //! What all loads do once they are understood.
 
-use deltaonce::{Load, Result};
+use deltaonce::{Contract, Load, Result};
 
 use crate::args::LoadArgs;
 use crate::interrupt::Signals;
@@ -10,6 +10,11 @@ use crate::session::Session;
 /// Applies `load` to the table that `args` name.
 pub(crate) async fn run(args: &LoadArgs, session: &Session, load: Load) -> Result<Report> {
     let request = args.source.request()?;
+    if load.contract == Contract::Append && load.identities.is_empty() {
+        session.note(
+            "without --txn-app-id and --txn-version (or --write-id), running this append again adds the rows again",
+        );
+    }
     let mut signals = Signals::listen();
     let table = signals.droppable(session.open(&args.table, &args.storage)).await?;
     let source = request.open(session.storage_defaults(), args.storage.options()?)?;
