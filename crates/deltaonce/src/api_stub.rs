@@ -2,6 +2,7 @@
 
 #![allow(missing_docs, clippy::unused_async, dead_code)]
 
+use std::collections::BTreeMap;
 use std::sync::Arc;
 
 use tokio::io::AsyncRead;
@@ -55,8 +56,13 @@ impl Source {
         Self
     }
 
-    pub fn stdin(_reader: impl AsyncRead + Send + Unpin + 'static, _format: Format) -> Self {
+    pub fn reader(_reader: impl AsyncRead + Send + Unpin + 'static, _format: Format) -> Self {
         Self
+    }
+
+    #[must_use]
+    pub fn name(self, _name: impl Into<String>) -> Self {
+        self
     }
 
     #[must_use]
@@ -111,9 +117,9 @@ pub struct Commit {
     /// Milliseconds since the epoch.
     pub timestamp: Option<i64>,
     pub operation: Option<String>,
-    pub operation_parameters: serde_json::Map<String, serde_json::Value>,
-    pub metrics: serde_json::Map<String, serde_json::Value>,
-    pub txns: Vec<Identity>,
+    pub parameters: BTreeMap<String, String>,
+    pub metrics: BTreeMap<String, String>,
+    pub identities: Vec<Identity>,
     pub engine: Option<String>,
     pub run_id: Option<String>,
     pub token: Option<String>,
