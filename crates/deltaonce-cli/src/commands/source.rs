@@ -28,11 +28,11 @@ impl From<FormatArg> for Format {
 
 #[derive(Debug, Args)]
 pub(crate) struct SourceArgs {
-    /// Files, folders, globs or s3:// URLs of CSV, NDJSON, Parquet or Arrow files (CSV and NDJSON also as .gz or .zst);
-    /// - reads stdin
+    /// Files, folders, globs or s3:// URLs, all of one format: CSV or NDJSON (also .gz and .zst), Parquet or Arrow;
+    /// - is stdin
     #[arg(value_name = "SOURCE", help_heading = None, required = true, value_parser = values::name)]
     sources: Vec<String>,
-    /// Format of the sources; otherwise their names tell
+    /// Format of the sources; otherwise their names tell: .csv, .tsv, .ndjson, .jsonl, .json, .parquet, .arrow
     #[arg(long, value_name = "FORMAT")]
     format: Option<FormatArg>,
     /// CSV: what stands between two values, one character or \t [default: ,]
@@ -74,7 +74,7 @@ impl SourceArgs {
         }
         if stdin && format.is_none() {
             return Err(Error::invalid("stdin (-) has no name that tells its format")
-                .hint("say it: --format csv, ndjson, parquet or arrow"));
+                .hint("say it: --format csv, ndjson or arrow"));
         }
         Ok(Request { paths: (!stdin).then(|| self.sources.clone()), format, csv })
     }
@@ -101,7 +101,7 @@ impl Request {
         let source = match (self.paths, self.format) {
             (Some(paths), Some(format)) => Source::files(paths).format(format),
             (Some(paths), None) => Source::files(paths),
-            (None, Some(format)) => Source::stdin(tokio::fs::File::from_std(stdin()?), format),
+            (None, Some(format)) => Source::reader(tokio::fs::File::from_std(stdin()?), format).name("stdin"),
             (None, None) => return Err(Error::internal("stdin was let through without a format")),
         };
         let source = source.storage_options(defaults, options);

@@ -4,7 +4,7 @@ use std::collections::BTreeMap;
 
 use deltaonce::{Commit, Description, Error, Identity, Outcome, Receipt, RecordedIdentity};
 use serde::Serialize;
-use serde_json::{Map, Value};
+use serde_json::Value;
 
 use super::{Report, Subject, words};
 
@@ -223,8 +223,8 @@ struct CommitItem<'a> {
     version: u64,
     timestamp: Option<String>,
     operation: Option<&'a str>,
-    operation_parameters: &'a Map<String, Value>,
-    metrics: &'a Map<String, Value>,
+    operation_parameters: &'a BTreeMap<String, String>,
+    metrics: &'a BTreeMap<String, String>,
     identity: Vec<IdentityItem<'a>>,
     engine: Option<&'a str>,
     run_id: Option<&'a str>,
@@ -237,9 +237,9 @@ impl<'a> From<&'a Commit> for CommitItem<'a> {
             version: commit.version,
             timestamp: commit.timestamp.and_then(words::timestamp),
             operation: commit.operation.as_deref(),
-            operation_parameters: &commit.operation_parameters,
+            operation_parameters: &commit.parameters,
             metrics: &commit.metrics,
-            identity: commit.txns.iter().map(IdentityItem::from).collect(),
+            identity: commit.identities.iter().map(IdentityItem::from).collect(),
             engine: commit.engine.as_deref(),
             run_id: commit.run_id.as_deref(),
             token: commit.token.as_deref(),

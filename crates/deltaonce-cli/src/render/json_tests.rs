@@ -109,7 +109,7 @@ fn what_is_read_from_a_table() {
     let history = read(&report(&Report::History { table: "t".to_owned(), commits: samples::commits() }));
     let expected = json!({"version": 10, "timestamp": "2026-10-05T04:12:33.120Z", "operation": "WRITE",
         "operation_parameters": {"mode": "Overwrite", "predicate": "order_date = '2026-10-05'"},
-        "metrics": {"numOutputRows": "1000", "numCopiedRows": "0", "numFiles": 1},
+        "metrics": {"numOutputRows": "1000", "numCopiedRows": "0", "numFiles": "1"},
         "identity": [{"app_id": "orders", "version": 42}], "engine": "deltaonce/0.1.0", "run_id": "nightly", "token": "6f0c"});
     assert_eq!(history["commits"][0], expected);
 

@@ -1,9 +1,9 @@
 //! Results to render in tests.
 
+use std::collections::BTreeMap;
 use std::time::Duration;
 
 use deltaonce::{ByteCounts, Commit, Error, ErrorKind, FileCounts, Identity, Outcome, Receipt, RowCounts};
-use serde_json::{Map, Value, json};
 
 use super::Subject;
 
@@ -77,14 +77,15 @@ pub(super) fn merging() -> Subject {
 
 /// A log of two versions, by two writers.
 pub(super) fn commits() -> Vec<Commit> {
-    let map = |value: Value| value.as_object().cloned().unwrap_or_default();
+    let map =
+        |pairs: &[(&str, &str)]| pairs.iter().map(|(key, value)| ((*key).to_owned(), (*value).to_owned())).collect();
     let ours = Commit {
         version: 10,
         timestamp: Some(MORNING),
         operation: Some("WRITE".to_owned()),
-        operation_parameters: map(json!({"mode": "Overwrite", "predicate": "order_date = '2026-10-05'"})),
-        metrics: map(json!({"numOutputRows": "1000", "numCopiedRows": "0", "numFiles": 1})),
-        txns: vec![identity("orders", 42)],
+        parameters: map(&[("mode", "Overwrite"), ("predicate", "order_date = '2026-10-05'")]),
+        metrics: map(&[("numOutputRows", "1000"), ("numCopiedRows", "0"), ("numFiles", "1")]),
+        identities: vec![identity("orders", 42)],
         engine: Some("deltaonce/0.1.0".to_owned()),
         run_id: Some("nightly".to_owned()),
         token: Some("6f0c".to_owned()),
@@ -92,9 +93,9 @@ pub(super) fn commits() -> Vec<Commit> {
     let other = Commit {
         version: 9,
         operation: Some("OPTIMIZE".to_owned()),
-        operation_parameters: Map::new(),
-        metrics: Map::new(),
-        txns: Vec::new(),
+        parameters: BTreeMap::new(),
+        metrics: BTreeMap::new(),
+        identities: Vec::new(),
         engine: None,
         run_id: None,
         token: None,

@@ -1,7 +1,6 @@
 //! What a person reads: the first word and line say it all, the lines below say how.
 
 use deltaonce::{Commit, Description, Error, ErrorKind, Identity, Outcome, Receipt, RecordedIdentity};
-use serde_json::Value;
 
 use super::{Report, Subject, words};
 use crate::render::words::{count, list, number};
@@ -215,7 +214,7 @@ fn history(table: &str, commits: &[Commit]) -> String {
     for commit in commits {
         let time = commit.timestamp.and_then(words::second);
         let run = commit.run_id.as_ref().map(|run| format!("run {run}"));
-        let identities = (!commit.txns.is_empty()).then(|| list(&commit.txns));
+        let identities = (!commit.identities.is_empty()).then(|| list(&commit.identities));
         let facts = [time, commit.operation.clone(), identities, commit.engine.clone(), run];
         let facts: Vec<String> = facts.into_iter().flatten().collect();
         text.push_str(&format!("{:>width$}  {}\n", commit.version, facts.join("  ")));
@@ -229,18 +228,14 @@ fn history(table: &str, commits: &[Commit]) -> String {
 
 /// What a commit says of its rows, in its writer's own words: a predicate and the row counts that are not zero.
 fn evidence(commit: &Commit) -> String {
-    let predicate = commit.operation_parameters.get("predicate").filter(|value| !value.is_null());
-    let predicate = predicate.map(|value| format!("predicate={}", plain(value)));
+    let predicate = commit.parameters.get("predicate").filter(|value| !value.is_empty());
+    let predicate = predicate.map(|value| format!("predicate={value}"));
     let counts = commit.metrics.iter().filter(|(name, _)| name.contains("Row"));
     let counts = counts.filter_map(|(name, value)| {
-        let n = value.as_u64().or_else(|| value.as_str()?.parse().ok())?;
-        (n > 0).then(|| format!("{name}={}", number(n)))
+        let n = value.parse().ok().filter(|n| *n > 0)?;
+        Some(format!("{name}={}", number(n)))
     });
     list(predicate.into_iter().chain(counts))
-}
-
-fn plain(value: &Value) -> String {
-    value.as_str().map_or_else(|| value.to_string(), str::to_owned)
 }
 
 fn identities(table: &str, txns: &[RecordedIdentity]) -> String {
