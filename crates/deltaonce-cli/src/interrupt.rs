@@ -4,7 +4,8 @@ use std::pin::pin;
 
 use deltaonce::{Error, ErrorKind, Result};
 
-/// The signals that ask a program to end, from the moment of listening on.
+/// The signals that ask a program to end, from the moment of listening on. Of a result and a signal that are both there,
+/// the result counts.
 #[derive(Debug)]
 pub(crate) struct Signals {
     #[cfg(unix)]
@@ -15,6 +16,7 @@ impl Signals {
     /// Runs `work`, which has changed nothing yet and needs no clean-up; a signal drops it.
     pub(crate) async fn droppable<T>(&mut self, work: impl Future<Output = Result<T>>) -> Result<T> {
         tokio::select! {
+            biased;
             result = work => result,
             () = self.next() => Err(Error::new(ErrorKind::Interrupted, "the run was stopped")),
         }
@@ -28,15 +30,21 @@ impl Signals {
     ) -> Result<T> {
         let mut work = pin!(work);
         tokio::select! {
+            biased;
             result = &mut work => return result,
             () = self.next() => stop(),
         }
         tokio::select! {
+            biased;
             result = work => result,
-            () = self.next() => Err(Error::unknown("the run was told twice to stop and did not wait to learn whether the load landed")
-                .hint("run it again with the same identity; files that no log entry names are left for a vacuum")),
+            () = self.next() => Err(left()),
         }
     }
+}
+
+fn left() -> Error {
+    Error::unknown("the run was told twice to stop and did not wait to learn whether the load landed")
+        .hint("run it again with the same identity; files that no log entry names are left for a vacuum")
 }
 
 #[cfg(unix)]
