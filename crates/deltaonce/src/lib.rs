@@ -18,8 +18,10 @@ pub(crate) mod table;
 pub use error::{Error, ErrorKind, Result};
 pub use host::{Host, SystemHost};
 pub use load::{Contract, Identity, Load, NullKeys, Order, OrderColumn, Scope, TableSpec};
-pub use source::{CsvOptions, Format, Source};
 pub use receipt::{ByteCounts, FileCounts, Outcome, Receipt, RowCounts};
+pub use source::{CsvOptions, Format, Source};
+pub use stop::Stop;
 #[cfg(any(test, feature = "fault"))]
 pub use store::fault;
 pub use store::location::Location;
+pub use table::{Commit, Description, RecordedIdentity, Table};
