@@ -8,7 +8,8 @@ use std::sync::OnceLock;
 use std::sync::atomic::{AtomicU32, Ordering};
 
 use futures::TryStreamExt;
-use object_store::ObjectStore;
+use object_store::ObjectStore as _;
+use object_store::ObjectStoreExt as _;
 use object_store::aws::{AmazonS3, AmazonS3Builder};
 
 use crate::peers;

@@ -8,7 +8,7 @@ use deltaonce_tests::proxy::{Arm, Fault, Proxy};
 use deltaonce_tests::s3::{self, block_on, client_at};
 use deltaonce_tests::table::Table;
 use object_store::path::Path;
-use object_store::{ObjectStore, PutMode, PutOptions};
+use object_store::{ObjectStore as _, ObjectStoreExt as _, PutMode, PutOptions};
 use serde_json::json;
 
 const TABLE: &str = "_delta_log/00000000000000000001.json";
