@@ -42,7 +42,8 @@ impl Sandbox {
         for folder in ["orders", "events"] {
             for file in fs::read_dir(fixture(folder)).expect("fixtures") {
                 let file = file.expect("a fixture");
-                fs::copy(file.path(), sandbox.path(&file.file_name().to_string_lossy())).expect("a copy of the fixture");
+                fs::copy(file.path(), sandbox.path(&file.file_name().to_string_lossy()))
+                    .expect("a copy of the fixture");
             }
         }
         sandbox
@@ -186,7 +187,9 @@ impl Run {
     pub fn json(&self) -> Value {
         let Self { line, stdout, stderr, .. } = self;
         serde_json::from_str(stdout).unwrap_or_else(|error| {
-            panic!("deltaonce {line}\ndid not print one JSON document: {error}\n--- stdout\n{stdout}--- stderr\n{stderr}")
+            panic!(
+                "deltaonce {line}\ndid not print one JSON document: {error}\n--- stdout\n{stdout}--- stderr\n{stderr}"
+            )
         })
     }
 

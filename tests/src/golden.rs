@@ -37,7 +37,9 @@ impl Golden {
     pub fn names(&self) -> Vec<String> {
         let entries = fs::read_dir(self.folder.path()).expect("the golden tables' folder can be read");
         let mut names: Vec<String> = entries
-            .filter_map(|entry| entry.expect("an entry").file_name().to_str()?.strip_suffix(".rows.json").map(str::to_owned))
+            .filter_map(|entry| {
+                entry.expect("an entry").file_name().to_str()?.strip_suffix(".rows.json").map(str::to_owned)
+            })
             .collect();
         names.sort();
         names

@@ -274,7 +274,8 @@ fn refusal(status: u16) -> Message {
         503 => "SlowDown",
         _ => "Injected",
     };
-    let body = format!("<?xml version=\"1.0\"?><Error><Code>{code}</Code><Message>injected by the tests</Message></Error>");
+    let body =
+        format!("<?xml version=\"1.0\"?><Error><Code>{code}</Code><Message>injected by the tests</Message></Error>");
     let head = format!(
         "HTTP/1.1 {status} Injected\r\nContent-Type: application/xml\r\nContent-Length: {}\r\n\r\n",
         body.len()

@@ -9,13 +9,12 @@ static RULES: LazyLock<Vec<(Regex, &'static str)>> = LazyLock::new(|| {
         (r"[0-9a-f]{8}-[0-9a-f]{4}-[0-9a-f]{4}-[0-9a-f]{4}-[0-9a-f]{12}", "[uuid]"),
         (r"\b[0-9a-f]{32}\b", "[token]"),
         (r"\b\d{4}-\d\d-\d\d \d\d:\d\d(:\d\d)?(\.\d+)? UTC", "[time]"),
-        (r#"("(?:time|timestamp|at_time|created_at|at)": ?)("[^"]*"|\d+)"#, "$1[time]"),
-        (r"(took +)\S+( (ms|s|min|m|h))?", "$1[duration]"),
-        (r#"("(?:took|took_ms|took_s|seconds|duration_ms)": ?)[\d.]+"#, "$1[duration]"),
+        (r#""(timestamp|at_time|last_updated)":"[^"]*""#, r#""$1":[time]"#),
+        (r"(?m)^(  took +).+$", "$1[duration]"),
+        (r#""took_ms":\d+"#, r#""took_ms":[duration]"#),
+        (r#""bytes":\{[^}]*\}"#, r#""bytes":[bytes]"#),
+        (r"\b\d+(\.\d+)? (bytes|kB|MB|GB)\b", "[bytes]"),
         (r"127\.0\.0\.1:\d+", "[server]"),
-        (r"\b\d+(\.\d+)? ?(B|KiB|MiB|GiB|kB|MB|GB)\b", "[bytes]"),
-        (r#"("(?:read|written)": ?)\d+(, ?"written"|\})"#, "$1[bytes]$2"),
-        (r#""written": ?\d+"#, r#""written": [bytes]"#),
     ]
     .map(|(pattern, with)| (Regex::new(pattern).expect("the pattern is a regular expression"), with))
     .into()

@@ -202,6 +202,7 @@ pub fn block_on<T>(work: impl Future<Output = T>) -> T {
 }
 
 fn key_of(url: &str) -> object_store::path::Path {
-    let key = url.strip_prefix(&format!("s3://{BUCKET}/")).unwrap_or_else(|| panic!("{url} is not in the tests' bucket"));
+    let key =
+        url.strip_prefix(&format!("s3://{BUCKET}/")).unwrap_or_else(|| panic!("{url} is not in the tests' bucket"));
     object_store::path::Path::parse(key).unwrap_or_else(|error| panic!("{url} is no key: {error}"))
 }

@@ -8,4 +8,17 @@
     reason = "tests may panic, and the clock and the environment are their own"
 )]
 
+mod faults;
+mod golden;
 mod harness;
+mod identity;
+mod input;
+mod merge;
+mod neighbours;
+mod race;
+mod readme;
+mod refusals;
+mod replace;
+mod stores;
+mod support;
+mod twice;
