@@ -1,0 +1,67 @@
+"""Another writer of Delta tables: Python deltalake."""
+
+import pyarrow as pa
+import pyarrow.parquet as pq
+from deltalake import DeltaTable, write_deltalake
+
+
+def write(table, options=None, file=None, schema=None, rows=(), mode="append", partition_by=None, properties=None, predicate=None):
+    """Writes a Parquet file, or rows (lists of text or null) of a schema (column to Arrow type name)."""
+    data = pq.read_table(file) if file else _table(schema, rows)
+    write_deltalake(table, data, mode=mode, partition_by=partition_by, configuration=properties, predicate=predicate, storage_options=options)
+    return state(table, options)
+
+
+def delete(table, predicate=None, options=None):
+    DeltaTable(table, storage_options=options).delete(predicate)
+    return state(table, options)
+
+
+def compact(table, options=None):
+    DeltaTable(table, storage_options=options).optimize.compact()
+    return state(table, options)
+
+
+def vacuum(table, options=None):
+    DeltaTable(table, storage_options=options).vacuum(retention_hours=0, enforce_retention_duration=False, dry_run=False)
+    return state(table, options)
+
+
+def checkpoint(table, options=None):
+    DeltaTable(table, storage_options=options).create_checkpoint()
+    return state(table, options)
+
+
+def add_constraint(table, name, predicate, options=None):
+    DeltaTable(table, storage_options=options).alter.add_constraint({name: predicate})
+    return state(table, options)
+
+
+def state(table, options=None):
+    """What the table says of itself: version, live data files, schema, partition columns, properties."""
+    delta = DeltaTable(table, storage_options=options)
+    metadata = delta.metadata()
+    return {
+        "version": delta.version(),
+        "files": sorted(delta.file_uris()),
+        "schema": delta.schema().to_json(),
+        "partition_columns": metadata.partition_columns,
+        "properties": metadata.configuration,
+    }
+
+
+WRITERS = {f.__name__: f for f in (write, delete, compact, vacuum, checkpoint, add_constraint, state)}
+
+
+def _table(schema, rows):
+    columns = zip(*rows) if rows else [[] for _ in schema]
+    return pa.table({name: pa.array(list(values), pa.string()).cast(_type(kind)) for (name, kind), values in zip(schema.items(), columns)})
+
+
+def _type(name):
+    if name.startswith("decimal("):
+        precision, scale = name.removeprefix("decimal(").removesuffix(")").split(",")
+        return pa.decimal128(int(precision), int(scale))
+    if name == "timestamp":
+        return pa.timestamp("us", tz="UTC")
+    return pa.type_for_alias(name)

@@ -1,0 +1,92 @@
+//! Identities: what the log records decides, before the source is read.
+
+use serde_json::{Value, json};
+
+use crate::support::{NEWEST, create_orders, disk_and_s3, done, refused};
+
+fn txns(sandbox: &deltaonce_tests::cli::Sandbox, table: &str) -> Vec<(String, i64)> {
+    let document = done(sandbox, &format!("txns {table}"));
+    let txns = document["txns"].as_array().expect("txns is a list").iter();
+    txns.map(|txn| (txn["app_id"].as_str().unwrap().to_owned(), txn["version"].as_i64().unwrap())).collect()
+}
+
+#[test]
+fn a_higher_recorded_version_supersedes() {
+    let [(sandbox, table), _] = disk_and_s3("orders");
+    create_orders(&sandbox, &table, "");
+    done(&sandbox, &format!("append {table} day1.csv --txn orders=42"));
+    let older = done(&sandbox, &format!("append {table} day1.csv --txn orders=41"));
+    assert_eq!(older["outcome"], "skipped");
+    assert_eq!(older["skipped_by"]["recorded_version"], 42);
+    assert_eq!(older["skipped_by"]["superseded"], true);
+    assert_eq!(older["warnings"].as_array().map(Vec::len), Some(1), "{older}");
+    let newer = done(&sandbox, &format!("append {table} stray.csv --txn orders=43"));
+    assert_eq!(newer["outcome"], "committed");
+    assert_eq!(sandbox.table(&table).rows().len(), 15);
+    let recorded = txns(&sandbox, &table);
+    assert!(recorded.contains(&("orders".to_owned(), 43)), "{recorded:?}");
+}
+
+#[test]
+fn a_skip_does_not_read_the_source() {
+    let [(sandbox, table), _] = disk_and_s3("orders");
+    create_orders(&sandbox, &table, "");
+    done(&sandbox, &format!("append {table} day1.csv --txn orders=1"));
+    let again = done(&sandbox, &format!("append {table} no-such-file.csv --txn orders=1"));
+    assert_eq!(again["outcome"], "skipped");
+}
+
+#[test]
+fn several_identities_are_all_new_or_all_seen() {
+    let [(sandbox, table), _] = disk_and_s3("orders");
+    create_orders(&sandbox, &table, "");
+    let both = format!("append {table} day1.csv --txn topic/0=7 --txn topic/1=9");
+    assert_eq!(done(&sandbox, &both)["outcome"], "committed");
+    assert_eq!(done(&sandbox, &both)["outcome"], "skipped");
+    let error = refused(&sandbox, &format!("append {table} day1.csv --txn topic/0=7 --txn topic/1=10"), 1);
+    let said = error.to_string();
+    assert!(said.contains("topic/0=7") && said.contains("topic/1=10"), "{said}");
+    assert_eq!(sandbox.table(&table).rows().len(), 12);
+}
+
+#[test]
+fn every_contract_records_its_identity_even_when_no_row_changes() {
+    for contract in [
+        "append {} day1.csv".to_owned(),
+        "replace {} day1.csv --all".to_owned(),
+        format!("merge {{}} day1.csv {NEWEST}"),
+        "insert {} day1.csv --key order_id".to_owned(),
+    ] {
+        let [(sandbox, table), _] = disk_and_s3("orders");
+        create_orders(&sandbox, &table, "");
+        done(&sandbox, &format!("replace {table} day1.csv --all"));
+        let line = contract.replace("{}", &table) + " --txn nightly=7 --run-id monday";
+        let first = done(&sandbox, &line);
+        assert_eq!((&first["outcome"], &first["version"]), (&"committed".into(), &2.into()), "{line}");
+        let txn = sandbox.table(&table).action(2, "txn");
+        assert_eq!((&txn["appId"], &txn["version"]), (&json!("nightly"), &json!(7)), "{line}");
+        assert!(txn["lastUpdated"].is_i64(), "{line}");
+        assert_eq!(done(&sandbox, &line)["outcome"], "skipped", "{line}");
+        let rows = if line.starts_with("append") { 24 } else { 12 };
+        assert_eq!(sandbox.table(&table).rows().len(), rows, "{line}");
+    }
+}
+
+#[test]
+fn an_entry_says_who_wrote_it_and_what() {
+    let [(sandbox, table), _] = disk_and_s3("orders");
+    create_orders(&sandbox, &table, "");
+    let receipt = done(&sandbox, &format!("append {table} day1.csv --txn orders=42 --run-id nightly/2026-10-05"));
+    let info: Value = sandbox.table(&table).action(1, "commitInfo");
+    assert_eq!(info["operation"], "WRITE");
+    assert_eq!(info["operationParameters"]["mode"], "Append");
+    assert_eq!(info["isBlindAppend"], true);
+    assert_eq!(info["txnId"], receipt["token"]);
+    assert!(info.to_string().contains("nightly/2026-10-05"), "{info}");
+    assert!(info["engineInfo"].as_str().is_some_and(|engine| engine.starts_with("deltaonce")), "{info}");
+
+    let history = done(&sandbox, &format!("history {table}"));
+    assert_eq!(history["commits"][0]["version"], 1);
+    assert_eq!(history["commits"][0]["token"], receipt["token"]);
+    assert_eq!(history["commits"][0]["identity"][0]["version"], 42);
+}

@@ -1,0 +1,24 @@
+//! Whole-product tests: the real program, on local disk and on S3, beside other writers and readers.
+
+#![allow(
+    clippy::unwrap_used,
+    clippy::expect_used,
+    clippy::disallowed_methods,
+    clippy::disallowed_macros,
+    reason = "tests may panic, and the clock and the environment are their own"
+)]
+
+mod faults;
+mod golden;
+mod harness;
+mod identity;
+mod input;
+mod merge;
+mod neighbours;
+mod race;
+mod readme;
+mod refusals;
+mod replace;
+mod stores;
+mod support;
+mod twice;

@@ -1,0 +1,132 @@
+//! Merge and insert: one winner per key, and older rows never win.
+
+use deltaonce_tests::cli::Sandbox;
+
+use crate::support::{NEWEST, counts, create_orders, disk_and_s3, done, orders_csv, refused};
+
+fn day1() -> (Sandbox, String) {
+    let [(sandbox, table), _] = disk_and_s3("orders");
+    create_orders(&sandbox, &table, "--partition-by order_date");
+    done(&sandbox, &format!("append {table} day1.csv --write-id day1"));
+    (sandbox, table)
+}
+
+#[test]
+fn changes_apply_once_and_an_older_replay_changes_nothing() {
+    for (sandbox, table) in disk_and_s3("orders") {
+        create_orders(&sandbox, &table, "");
+        done(&sandbox, &format!("append {table} day1.csv --write-id day1"));
+        let changes = done(&sandbox, &format!("merge {table} changes.ndjson {NEWEST}"));
+        assert_eq!(counts(&changes), "read=9 duplicates=1 superseded=2 inserted=2 updated=3 stale=1");
+        let at = sandbox.table(&table);
+        let rows = at.rows_by_all();
+        assert_eq!(rows.len(), 14);
+        assert_eq!(rows.only("order_id", "1007")["status"].as_deref(), Some("shipped"));
+        assert_eq!(rows.only("order_id", "1005")["amount"].as_deref(), Some("89.95"));
+        assert_eq!(rows.only("order_id", "1014")["source_lsn"].as_deref(), Some("52020"));
+        assert_eq!(rows.only("order_id", "1002")["status"].as_deref(), Some("shipped"));
+
+        for (file, says) in [
+            ("changes.ndjson", "read=9 duplicates=1 superseded=2 stale=1 unchanged=5"),
+            ("older.ndjson", "read=3 stale=3"),
+        ] {
+            let again = done(&sandbox, &format!("merge {table} {file} {NEWEST}"));
+            assert_eq!((&again["outcome"], counts(&again).as_str()), (&"unchanged".into(), says), "{file}");
+            assert_eq!(at.rows_by_all(), rows, "{file}");
+        }
+    }
+}
+
+#[test]
+fn a_tie_is_refused_with_keys_and_places() {
+    let (sandbox, table) = day1();
+    let error = refused(&sandbox, &format!("merge {table} ties.csv --key order_id --newest-by source_updated_at"), 1);
+    let said = error.to_string();
+    for part in ["1007", "line 3", "line 9", "1044", "line 5", "line 6"] {
+        assert!(said.contains(part), "{part} is missing in {said}");
+    }
+    assert_eq!(sandbox.table(&table).version(), Some(1));
+    let whole = done(&sandbox, &format!("merge {table} ties.csv {NEWEST}"));
+    assert_eq!(counts(&whole), "read=8 superseded=2 inserted=2 updated=4");
+    assert_eq!(sandbox.table(&table).rows().only("order_id", "1007")["status"].as_deref(), Some("shipped"));
+}
+
+#[test]
+fn the_guard_compares_the_whole_order() {
+    let (sandbox, table) = day1();
+    let order = |status: &str, lsn| orders_csv("2026-10-06", [(1001, status.to_owned(), lsn)]);
+    for (status, lsn, says) in [
+        ("first", 10, "read=1 updated=1"),
+        ("older by the second column", 9, "read=1 stale=1"),
+        ("newer by the second column", 11, "read=1 updated=1"),
+        ("as new but different", 11, "read=1 divergent=1"),
+    ] {
+        sandbox.write("one.csv", order(status, lsn));
+        assert_eq!(counts(&done(&sandbox, &format!("merge {table} one.csv {NEWEST}"))), says, "{status}");
+    }
+    let row = sandbox.table(&table).rows();
+    assert_eq!(row.only("order_id", "1001")["status"].as_deref(), Some("newer by the second column"));
+}
+
+#[test]
+fn without_an_order_keys_must_be_unique() {
+    let (sandbox, table) = day1();
+    let error = refused(&sandbox, &format!("merge {table} changes.ndjson --key order_id"), 1);
+    assert!(error.to_string().contains("1007"), "{error}");
+    let same = done(&sandbox, &format!("merge {table} day1.parquet --key order_id"));
+    assert_eq!(counts(&same), "read=12 unchanged=12");
+}
+
+#[test]
+fn keys_may_be_composite_and_null_keys_must_be_allowed() {
+    let [(sandbox, _), _] = disk_and_s3("x");
+    sandbox.write(
+        "readings.ndjson",
+        concat!(
+            "{\"site\":\"a\",\"sensor\":1,\"value\":1.5}\n",
+            "{\"site\":\"a\",\"sensor\":2,\"value\":2.5}\n",
+            "{\"site\":\"a\",\"sensor\":null,\"value\":0.5}\n",
+            "{\"site\":\"b\",\"sensor\":1,\"value\":3.5}\n",
+        ),
+    );
+    let line = "merge lake/readings readings.ndjson --key site,sensor --schema 'site string, sensor int, value double'";
+    let error = refused(&sandbox, line, 1);
+    assert!(error.to_string().contains("readings.ndjson line 3"), "{error}");
+    assert_eq!(done(&sandbox, &format!("{line} --null-keys match"))["outcome"], "committed");
+    let again = done(&sandbox, &format!("{line} --null-keys match"));
+    assert_eq!(counts(&again), "read=4 unchanged=4", "null equals null");
+    assert_eq!(sandbox.table("lake/readings").rows_by_all().len(), 4);
+}
+
+#[test]
+fn only_files_with_an_affected_row_are_rewritten() {
+    let [(sandbox, table), _] = disk_and_s3("orders");
+    create_orders(&sandbox, &table, "");
+    for file in 0..4_u32 {
+        let rows = (0..10).map(|i| (file * 100 + i, "new".to_owned(), 1));
+        sandbox.write("part.csv", orders_csv("2026-10-01", rows));
+        done(&sandbox, &format!("append {table} part.csv --write-id {file}"));
+    }
+    sandbox.write("one.csv", orders_csv("2026-10-02", [(205, "paid".to_owned(), 2)]));
+    let merged = done(&sandbox, &format!("merge {table} one.csv {NEWEST}"));
+    assert_eq!(merged["files"]["probed"], 1, "key ranges rule the others out: {merged}");
+    assert_eq!(merged["files"]["removed"], 1, "{merged}");
+    assert_eq!(sandbox.table(&table).rows_by_all().len(), 40);
+}
+
+#[test]
+fn insert_adds_absent_keys_and_each_once() {
+    for (sandbox, table) in disk_and_s3("events") {
+        done(
+            &sandbox,
+            &format!(
+                "create {table} --schema 'event_id string not null, user_id string, kind string, at timestamp, payload string'"
+            ),
+        );
+        let first = done(&sandbox, &format!("insert {table} events.ndjson --key event_id"));
+        assert_eq!(counts(&first), "read=6 duplicates=1 inserted=5");
+        let more = done(&sandbox, &format!("insert {table} more.ndjson --key event_id"));
+        assert_eq!(counts(&more), "read=2 inserted=1 unchanged=1");
+        assert_eq!(sandbox.table(&table).rows_by_all().len(), 6);
+    }
+}
