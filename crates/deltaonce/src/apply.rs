@@ -366,7 +366,6 @@ impl<'a> Run<'a> {
                     store: &self.store,
                     schema: target.schema(),
                     files: &files,
-                    parallelism: self.parallelism,
                 };
                 match &self.load.contract {
                     Contract::Insert { .. } => insert::plan(&table, source, &stager).await,

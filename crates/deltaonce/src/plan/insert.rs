@@ -32,7 +32,7 @@ pub(crate) async fn plan(target: &Target<'_>, source: &SourceKeys, stage: &dyn S
     let adds = if rows.inserted > 0 { insert(winners, absent, stage).await? } else { Vec::new() };
     let files = probed.matched.iter().map(|matched| matched.file.path.clone()).collect();
     let reads = Reads { files, rows: Box::new(source.clone()) };
-    Ok(Change { adds, removes: Vec::new(), reads, rows, probed: probed.probed, pruned: probed.pruned })
+    Ok(Change { adds, removes: Vec::new(), reads, rows, copied: 0, probed: probed.probed, pruned: probed.pruned })
 }
 
 #[cfg(test)]

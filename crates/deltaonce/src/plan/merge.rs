@@ -14,6 +14,7 @@ use crate::plan::target::{Stage, Target};
 use crate::plan::{Change, Reads};
 use crate::prepare::index::Slot;
 use crate::prepare::winners::Winners;
+use crate::table::actions::AddFile;
 
 /// Keys that a refusal names.
 const NAMED: usize = 5;
@@ -67,7 +68,9 @@ pub(crate) async fn plan(target: &Target<'_>, source: &SourceKeys, stage: &dyn S
     }
     let files = probed.matched.iter().map(|matched| matched.file.path.clone()).collect();
     let reads = Reads { files, rows: Box::new(source.clone()) };
-    Ok(Change { adds, removes, reads, rows, probed: probed.probed, pruned: probed.pruned })
+    let written: u64 = adds.iter().filter_map(AddFile::num_records).sum();
+    let copied = written.saturating_sub(rows.inserted + rows.updated);
+    Ok(Change { adds, removes, reads, rows, copied, probed: probed.probed, pruned: probed.pruned })
 }
 
 /// Refuses a table that holds a key of the source twice: there is no telling which of its rows to update.

@@ -7,6 +7,7 @@ use futures::stream::BoxStream;
 use object_store::ObjectStore;
 
 use crate::error::Result;
+use crate::stage::Stager;
 use crate::table::actions::AddFile;
 use crate::table::schema::TableSchema;
 
@@ -27,4 +28,11 @@ pub(crate) struct Target<'a> {
 pub(crate) trait Stage: Send + Sync {
     /// Writes all rows of a stream (all of the table's columns, in its types and order) into new files. No rows, no file.
     async fn write(&self, rows: BoxStream<'static, Result<RecordBatch>>) -> Result<Vec<AddFile>>;
+}
+
+#[async_trait::async_trait]
+impl Stage for Stager {
+    async fn write(&self, rows: BoxStream<'static, Result<RecordBatch>>) -> Result<Vec<AddFile>> {
+        Self::write(self, rows).await
+    }
 }

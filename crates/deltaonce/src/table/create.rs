@@ -3,7 +3,7 @@
 use std::collections::BTreeMap;
 
 use arrow::datatypes::Schema;
-use delta_kernel::engine::arrow_conversion::{TryFromArrow, TryIntoArrow};
+use delta_kernel::engine::arrow_conversion::TryIntoArrow;
 use deltalake::kernel::{DataType, StructType};
 
 use super::columns;
@@ -21,11 +21,7 @@ impl Definition {
     pub(crate) fn of(table: &str, spec: &TableSpec, source: Option<&Schema>, id: String, now: i64) -> Result<Self> {
         let schema = match (&spec.schema, source) {
             (Some(text), _) => columns::parse(text)?,
-            (None, Some(source)) => {
-                let columns = columns::storable(source)?;
-                StructType::try_from_arrow(&columns)
-                    .map_err(|e| Error::invalid(format!("the source's columns cannot be those of {table}")).caused_by(e))?
-            }
+            (None, Some(source)) => columns::of_arrow(source, "the source")?,
             (None, None) => {
                 return Err(Error::invalid(format!("{table} does not exist, and its columns are not known"))
                     .hint("declare them, for example --schema \"id bigint not null, amount decimal(12,2)\""));

@@ -14,9 +14,10 @@ pub(crate) mod snapshot;
 pub(crate) mod widen;
 mod sql_columns;
 
-use std::collections::BTreeMap;
+use std::collections::BTreeSet;
 use std::sync::Arc;
 
+use arrow::datatypes::Field;
 use deltalake::logstore::{LogStoreRef, StorageConfig, default_logstore};
 use object_store::ObjectStore;
 use object_store::prefix::PrefixStore;
@@ -54,15 +55,13 @@ pub struct Table {
 pub struct Description {
     /// The latest version.
     pub version: u64,
-    /// Columns as a SQL column list has them: name, type, `not null`.
-    pub columns: Vec<(String, String, bool)>,
+    /// The columns in SQL, one each: `order_id bigint not null`.
+    pub schema: Vec<String>,
     /// Partition columns, in order.
     pub partition_columns: Vec<String>,
-    /// Table properties.
-    pub properties: BTreeMap<String, String>,
-    /// Least reader and writer versions of the protocol.
-    pub protocol: (i32, i32),
-    /// Table features that the protocol lists.
+    /// Table properties, by name.
+    pub properties: Vec<(String, String)>,
+    /// What the protocol asks of readers and writers: `reader 1`, `writer 2`, and the table features that it lists.
     pub features: Vec<String>,
     /// Data files.
     pub files: u64,
@@ -118,22 +117,24 @@ impl Table {
         let files = snapshot.files().await?;
         let protocol = snapshot.protocol();
         let fields = snapshot.schema().columns().fields();
-        let features: std::collections::BTreeSet<String> = [protocol.reader_features(), protocol.writer_features()]
+        let listed: BTreeSet<String> = [protocol.reader_features(), protocol.writer_features()]
             .into_iter()
             .flatten()
             .flatten()
             .map(ToString::to_string)
             .collect();
+        let versions =
+            [format!("reader {}", protocol.min_reader_version()), format!("writer {}", protocol.min_writer_version())];
+        let column = |field: &Field| {
+            let not_null = if field.is_nullable() { "" } else { " not null" };
+            format!("{} {}{not_null}", field.name(), columns::sql_type(field.data_type()))
+        };
         Ok(Description {
             version: snapshot.version(),
-            columns: fields
-                .iter()
-                .map(|field| (field.name().clone(), columns::sql_type(field.data_type()), !field.is_nullable()))
-                .collect(),
+            schema: fields.iter().map(|field| column(field)).collect(),
             partition_columns: snapshot.schema().partition_columns().to_vec(),
-            properties: snapshot.properties(),
-            protocol: (protocol.min_reader_version(), protocol.min_writer_version()),
-            features: features.into_iter().collect(),
+            properties: snapshot.properties().into_iter().collect(),
+            features: versions.into_iter().chain(listed).collect(),
             files: files.len() as u64,
             rows: files.iter().map(actions::AddFile::num_records).sum(),
             bytes: files.iter().map(|file| file.size.unsigned_abs()).sum(),
