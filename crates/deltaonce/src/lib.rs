@@ -16,5 +16,5 @@ pub(crate) mod table;
 pub use error::{Error, ErrorKind, Result};
 pub use host::{Host, SystemHost};
 pub use load::{Contract, Identity, Load, NullKeys, Order, OrderColumn, Scope, TableSpec};
-pub use source::{CsvOptions, Format, Source};
 pub use receipt::{ByteCounts, FileCounts, Outcome, Receipt, RowCounts};
+pub use source::{CsvOptions, Format, Source};
