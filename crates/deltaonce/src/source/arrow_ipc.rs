@@ -75,11 +75,8 @@ impl<'a, R: Read> Stream<'a, R> {
         if header.endianness() != Endianness::Little {
             return Err(Error::refused(format!("{} is written in big-endian order, which is not read", input.name())));
         }
-        let schema: SchemaRef = if header.fields().is_some() {
-            Arc::new(convert::fb_to_schema(header))
-        } else {
-            Arc::new(Schema::empty())
-        };
+        let schema: SchemaRef =
+            if header.fields().is_some() { Arc::new(convert::fb_to_schema(header)) } else { Arc::new(Schema::empty()) };
         let decoder = FileDecoder::new(schema.clone(), version);
         Ok(Self { input, messages, schema, decoder, batches: 0 })
     }

@@ -2,7 +2,6 @@
 
 use std::sync::Arc;
 
-use arrow::datatypes::SchemaRef;
 use bytes::Bytes;
 use futures::StreamExt;
 use futures::stream::{self, BoxStream};
@@ -10,6 +9,7 @@ use serde::{Deserialize, Serialize};
 
 use super::SourceBatch;
 use crate::error::{Error, Result};
+use crate::table::schema::TableSchema;
 
 /// How delimited text is written.
 #[derive(Debug, Clone, PartialEq, Eq, Serialize, Deserialize)]
@@ -32,7 +32,7 @@ impl Default for CsvOptions {
 pub(crate) fn read(
     name: Arc<str>,
     _bytes: BoxStream<'static, Result<Bytes>>,
-    _schema: SchemaRef,
+    _schema: &TableSchema,
     _options: &CsvOptions,
     _parallelism: usize,
 ) -> BoxStream<'static, Result<SourceBatch>> {

@@ -31,9 +31,16 @@ pub struct Source {
     pub(super) given: Rows,
     pub(super) format: Option<Format>,
     pub(super) csv: CsvOptions,
-    pub(super) storage_defaults: Vec<(String, String)>,
-    pub(super) storage_options: Vec<(String, String)>,
+    pub(super) storage: StorageOptions,
     pub(super) name: Option<String>,
+}
+
+/// How the object stores that files are on are reached.
+#[derive(Clone, Default)]
+pub(crate) struct StorageOptions {
+    /// What holds where an option does not say otherwise: the environment, say.
+    pub(crate) defaults: Vec<(String, String)>,
+    pub(crate) options: Vec<(String, String)>,
 }
 
 /// Where a [`Source`] has its rows from.
@@ -58,14 +65,7 @@ impl fmt::Debug for Source {
 
 impl Source {
     fn new(given: Rows) -> Self {
-        Self {
-            given,
-            format: None,
-            csv: CsvOptions::default(),
-            storage_defaults: Vec::new(),
-            storage_options: Vec::new(),
-            name: None,
-        }
+        Self { given, format: None, csv: CsvOptions::default(), storage: StorageOptions::default(), name: None }
     }
 
     /// Files: paths, globs (`*`, `?`, `[a-z]`, `**`), folders, and `s3://` addresses of objects, prefixes or globs.
@@ -115,11 +115,19 @@ impl Source {
         Self { csv: options, ..self }
     }
 
-    /// Options of the object stores that files are on, over defaults; see
-    /// [`Location::parse_with_defaults`](crate::Location::parse_with_defaults).
+    /// Options of the object stores that files are on, named as for the table's.
     #[must_use]
-    pub fn storage_options(self, defaults: Vec<(String, String)>, options: Vec<(String, String)>) -> Self {
-        Self { storage_defaults: defaults, storage_options: options, ..self }
+    pub fn storage_options(mut self, options: impl IntoIterator<Item = (String, String)>) -> Self {
+        self.storage.options.extend(options);
+        self
+    }
+
+    /// Options that hold where [`Self::storage_options`] says nothing else, such as the environment's variables; names
+    /// that mean nothing are ignored.
+    #[must_use]
+    pub fn storage_defaults(mut self, defaults: impl IntoIterator<Item = (String, String)>) -> Self {
+        self.storage.defaults.extend(defaults);
+        self
     }
 
     /// What messages call batches or bytes.

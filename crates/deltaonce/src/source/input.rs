@@ -80,6 +80,31 @@ impl Input {
         Self { name, size, compression, place, read }
     }
 
+    /// A local file that can be read only once, such as a pipe; it is opened when it is first read.
+    pub(crate) fn pipe(name: Arc<str>, path: PathBuf, read: Arc<AtomicU64>) -> Self {
+        let pieces = {
+            let name = name.clone();
+            move || {
+                let opened = name.clone();
+                worker::run(name, AHEAD, move |out| {
+                    let mut file = File::open(path).map_err(|e| fault::io(&opened, e))?;
+                    // Handed on as it comes: a pipe may wait long between two writes.
+                    let mut piece = vec![0; PIECE / 4];
+                    loop {
+                        let more = file.read(&mut piece).map_err(|e| fault::io(&opened, e))?;
+                        let bytes = Bytes::copy_from_slice(piece.get(..more).unwrap_or_default());
+                        if more == 0 || !out.send(bytes) {
+                            return Ok(());
+                        }
+                    }
+                })
+            }
+        };
+        let bytes = stream::once(async move { pieces() }).flatten().boxed();
+        let compression = Named::of(&name).compression;
+        Self { name, size: None, compression, place: InputPlace::Given(Given::new(bytes)), read }
+    }
+
     /// As the user named it.
     pub(crate) fn name(&self) -> &Arc<str> {
         &self.name
@@ -303,7 +328,8 @@ mod tests {
         assert_eq!(bytes.unwrap(), b"id\n1\n2\n");
         assert_eq!(count, stored.len() as u64);
 
-        let frames = [zstd::encode_all(&b"id\n1\n"[..], 3).unwrap(), zstd::encode_all(&b"2\n"[..], 3).unwrap()].concat();
+        let frames =
+            [zstd::encode_all(&b"id\n1\n"[..], 3).unwrap(), zstd::encode_all(&b"2\n"[..], 3).unwrap()].concat();
         let (bytes, count) = read("a.csv.zst", &frames).await;
         assert_eq!(bytes.unwrap(), b"id\n1\n2\n");
         assert_eq!(count, frames.len() as u64);

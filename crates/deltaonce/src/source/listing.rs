@@ -145,7 +145,8 @@ fn is_hidden(name: &str) -> bool {
 /// Whether some part of `path` is passed over, unless `pattern` itself asks for such names.
 fn is_hidden_below(path: &str, pattern: &str) -> bool {
     path.split('/').any(|part| {
-        is_hidden(part) && !pattern.split('/').any(|asked| is_hidden(asked) && part.chars().next() == asked.chars().next())
+        let asks = |asked: &str| asked == part || (is_glob(asked) && asked.chars().next() == part.chars().next());
+        is_hidden(part) && !pattern.split('/').any(asks)
     })
 }
 

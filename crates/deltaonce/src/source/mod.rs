@@ -23,6 +23,8 @@ pub use csv::CsvOptions;
 pub use format::Format;
 pub use given::Source;
 #[allow(unused_imports, reason = "named by whoever carries out a load")]
+pub(crate) use given::StorageOptions;
+#[allow(unused_imports, reason = "named by whoever carries out a load")]
 pub(crate) use open::OpenSource;
 
 /// What one number of a [`Place`] counts.

@@ -1,6 +1,6 @@
 //! A source whose inputs are found and, where typed, agree on their columns.
 
-use std::collections::{BTreeMap, HashMap};
+use std::collections::HashMap;
 use std::sync::Arc;
 use std::sync::atomic::AtomicU64;
 
@@ -13,7 +13,7 @@ use object_store::ObjectStore;
 use object_store::path::Path;
 
 use super::format::Format;
-use super::given::{Rows, Source};
+use super::given::{Rows, Source, StorageOptions};
 use super::input::{Given, Input, InputPlace, given_stream};
 use super::{CsvOptions, SourceBatch, arrow_ipc, batches, csv, json, listing, parquet, worker};
 use crate::error::{Error, Result};
@@ -45,7 +45,10 @@ struct OpenFile {
 
 impl std::fmt::Debug for OpenSource {
     fn fmt(&self, f: &mut std::fmt::Formatter<'_>) -> std::fmt::Result {
-        f.debug_struct("OpenSource").field("schema", &self.schema).field("bytes", &self.total_bytes).finish_non_exhaustive()
+        f.debug_struct("OpenSource")
+            .field("schema", &self.schema)
+            .field("bytes", &self.total_bytes)
+            .finish_non_exhaustive()
     }
 }
 
@@ -79,12 +82,11 @@ impl Source {
                 let paths = paths
                     .into_iter()
                     .map(|path| {
-                        path.into_string()
-                            .map_err(|path| Error::invalid(format!("{} is not UTF-8", path.display())))
+                        path.into_string().map_err(|path| Error::invalid(format!("{} is not UTF-8", path.display())))
                     })
                     .collect::<Result<Vec<_>>>()?;
                 let locate = |address: &str| {
-                    let (defaults, options) = (self.storage_defaults.clone(), self.storage_options.clone());
+                    let (defaults, options) = (self.storage.defaults.clone(), self.storage.options.clone());
                     let location = Location::parse_with_defaults(address, defaults, options)?;
                     Ok((location.store()?, location.path().clone()))
                 };
@@ -95,8 +97,11 @@ impl Source {
                     if file.tabs && csv.delimiter == b',' {
                         csv.delimiter = b'\t';
                     }
-                    let input = Arc::new(Input::new(file.name, file.size, file.place, bytes_read.clone()));
-                    OpenFile { input, csv }
+                    let input = match (file.place, file.size) {
+                        (InputPlace::Local(path), None) => Input::pipe(file.name, path, bytes_read.clone()),
+                        (place, size) => Input::new(file.name, size, place, bytes_read.clone()),
+                    };
+                    OpenFile { input: Arc::new(input), csv }
                 });
                 (listing.format, files.collect())
             }
@@ -157,9 +162,10 @@ impl OpenSource {
     }
 
     /// All rows, input after input, each input in its own order. Text takes the types of `target`'s columns; typed rows
-    /// come in their own. At most about `parallelism` threads decode at a time.
+    /// come in their own. About `parallelism` threads decode at a time. To be called, and the stream to be polled, within
+    /// a Tokio runtime.
     pub(crate) fn read(self, target: &TableSchema, parallelism: usize) -> BoxStream<'static, Result<SourceBatch>> {
-        let schema = target.columns().clone();
+        let target = target.clone();
         match self.rows {
             OpenRows::Batches { name, batches } => match self.schema {
                 Some(schema) => batches::read(name, schema, batches),
@@ -167,8 +173,8 @@ impl OpenSource {
             },
             OpenRows::Files { format, files } => {
                 worker::in_order(files.into_iter().map(move |OpenFile { input, csv }| match format {
-                    Format::Csv => csv::read(input.name().clone(), input.bytes(), schema.clone(), &csv, parallelism),
-                    Format::Ndjson => json::read(input.name().clone(), input.bytes(), schema.clone(), parallelism),
+                    Format::Csv => csv::read(input.name().clone(), input.bytes(), &target, &csv, parallelism),
+                    Format::Ndjson => json::read(input.name().clone(), input.bytes(), &target, parallelism),
                     Format::Parquet => parquet::read(&input, parallelism),
                     Format::Arrow => arrow_ipc::read(&input),
                 }))
@@ -228,11 +234,12 @@ fn merge(first: &str, before: &Schema, name: &str, schema: &Schema) -> Result<Sc
         .fields()
         .iter()
         .map(|field| {
-            let Ok(other) = schema.field_with_name(field.name()) else {
+            let Some((_, other)) = schema.fields().find(field.name()) else {
                 return Err(Error::refused(format!("{first} has the column {}, which {name} has not", field.name()))
                     .hint("load files of different columns one after the other"));
             };
-            let nullable = field.is_nullable() || other.is_nullable();
+            // A column of nulls may call itself not nullable.
+            let nullable = [field, other].iter().any(|field| field.is_nullable() || field.data_type().is_null());
             let data_type = match (field.data_type(), other.data_type()) {
                 (DataType::Null, theirs) => theirs,
                 (ours, DataType::Null) => ours,

@@ -68,16 +68,18 @@ pub(super) fn read(input: &Arc<Input>, parallelism: usize) -> BoxStream<'static,
     let open = tokio::spawn(open).map(move |opened| {
         opened.unwrap_or_else(|died| Err(Error::internal(format!("reading {name} broke off")).caused_by(died)))
     });
-    open.map_ok(move |(input, ranges, footer)| decode(&input, &ranges, &footer, parallelism)).try_flatten_stream().boxed()
+    open.map_ok(move |(input, ranges, footer)| decode(&input, &ranges, &footer, parallelism))
+        .try_flatten_stream()
+        .boxed()
 }
 
 fn footer(input: &Input, ranges: &Arc<Ranges>) -> Result<Footer> {
     let windows = Windows::of_footer(ranges.clone());
-    let refused = |e: &dyn std::fmt::Display| {
-        Error::refused(format!("{} is not a whole Parquet file: {e}", input.name()))
-    };
+    let refused =
+        |e: &dyn std::fmt::Display| Error::refused(format!("{} is not a whole Parquet file: {e}", input.name()));
     let load = |options| {
-        ArrowReaderMetadata::load(&windows, options).map_err(|e| windows.fault().unwrap_or_else(|| refused(&e).caused_by(e)))
+        ArrowReaderMetadata::load(&windows, options)
+            .map_err(|e| windows.fault().unwrap_or_else(|| refused(&e).caused_by(e)))
     };
     let plain = load(ArrowReaderOptions::new())?;
     let Some((micros, nanos)) = int96::schemas(&plain) else {

@@ -221,7 +221,9 @@ mod tests {
     #[test]
     fn refuses_what_no_data_file_holds() {
         let field = |name: &str, data_type: &str| {
-            format!(r#"{{"type":"struct","fields":[{{"name":"{name}","type":"{data_type}","nullable":true,"metadata":{{}}}}]}}"#)
+            format!(
+                r#"{{"type":"struct","fields":[{{"name":"{name}","type":"{data_type}","nullable":true,"metadata":{{}}}}]}}"#
+            )
         };
         assert!(parse(&field("v", "variant")).unwrap_err().message().contains("column 'v' is of type variant"));
         assert!(parse(&field("a b", "long")).unwrap_err().message().contains("column 'a b' has ' ' in its name"));

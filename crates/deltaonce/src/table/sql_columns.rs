@@ -45,8 +45,7 @@ fn tokens(text: &str) -> Result<Vec<(usize, Token)>> {
         match letter {
             _ if letter.is_whitespace() => at += 1,
             _ if letter.is_alphanumeric() || letter == '_' => {
-                let word: String =
-                    letters.iter().skip(at).take_while(|c| c.is_alphanumeric() || **c == '_').collect();
+                let word: String = letters.iter().skip(at).take_while(|c| c.is_alphanumeric() || **c == '_').collect();
                 at += word.chars().count();
                 found.push((start, Token::Word(word)));
             }
@@ -283,7 +282,8 @@ mod tests {
 
     #[test]
     fn reads_what_spark_writes() {
-        let text = "order_id BIGINT NOT NULL, amount decimal(12,2), n numeric, tags array<string>, m map<string,array<int>>,
+        let text =
+            "order_id BIGINT NOT NULL, amount decimal(12,2), n numeric, tags array<string>, m map<string,array<int>>,
             s struct<a: int not null, b: string comment 'it''s'>, ts timestamp, t timestamp_ntz,
             `from` date, c string COMMENT 'plain \\'text\\'' not null, `odd``name` byte, empty: binary";
         let schema = parse(text).unwrap();
@@ -312,7 +312,10 @@ mod tests {
     #[test]
     fn says_which_column_and_where() {
         let message = |text: &str| parse(text).unwrap_err().message().to_owned();
-        assert_eq!(message("id bigint, amount decmal(3)"), "schema, column 'amount', character 19: 'decmal' is not a type");
+        assert_eq!(
+            message("id bigint, amount decmal(3)"),
+            "schema, column 'amount', character 19: 'decmal' is not a type"
+        );
         assert_eq!(
             message("id bigint, ID string"),
             "schema, column 'ID', character 12: the column 'id' is there already"

@@ -75,8 +75,7 @@ impl Caster {
         path: &str,
     ) -> Result<Vec<ArrayRef>, Misfit> {
         refuse_unknown(from, to, path)?;
-        let by_name: HashMap<&str, &ArrayRef> =
-            from.iter().map(|field| field.name().as_str()).zip(columns).collect();
+        let by_name: HashMap<&str, &ArrayRef> = from.iter().map(|field| field.name().as_str()).zip(columns).collect();
         to.iter()
             .map(|field| {
                 let path = join(path, field.name());
@@ -152,7 +151,12 @@ impl Caster {
             (T::Struct(_), T::Struct(_)) => self.structure(array, to, path),
             (T::List(_) | T::LargeList(_) | T::FixedSizeList(..), T::List(_)) => self.list(array, to, path),
             (T::Map(..), T::Map(..)) => self.map(array, to, path),
-            _ => Err(wrong_type(from, to, path, "convert the column in the source; types that could lose something are not converted here")),
+            _ => Err(wrong_type(
+                from,
+                to,
+                path,
+                "convert the column in the source; types that could lose something are not converted here",
+            )),
         }
     }
 }

@@ -14,7 +14,9 @@ use super::cast::{Caster, Misfit, join, masked, wrong_type};
 impl Caster {
     pub(super) fn structure(&mut self, array: &ArrayRef, to: &Field, path: &str) -> Result<ArrayRef, Misfit> {
         let wrong = || wrong_type(array.data_type(), to, path, "convert the column in the source");
-        let (Some(rows), DataType::Struct(fields)) = (array.as_struct_opt(), to.data_type()) else { return Err(wrong()) };
+        let (Some(rows), DataType::Struct(fields)) = (array.as_struct_opt(), to.data_type()) else {
+            return Err(wrong());
+        };
         let nulls = rows.nulls().cloned();
         // What lies within a null struct is nothing, whatever its memory holds.
         let columns: Vec<_> = rows.columns().iter().map(|column| masked(column, nulls.as_ref())).collect();
@@ -90,7 +92,8 @@ impl Parts {
             values.slice(first, held)
         } else {
             // A null row may still span values; they are not the source's.
-            let picked = ranges().filter(|(row, _)| holds(*row)).flat_map(|(_, (start, end))| *start as u64..*end as u64);
+            let picked =
+                ranges().filter(|(row, _)| holds(*row)).flat_map(|(_, (start, end))| *start as u64..*end as u64);
             compute::take(values, &UInt64Array::from_iter_values(picked), None).ok()?
         };
         Some(Self { values, offsets: lengths })

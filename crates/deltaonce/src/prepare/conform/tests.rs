@@ -112,7 +112,10 @@ fn decimals_are_exact() {
         "in.parquet row 11: column c: 19.90 does not fit decimal(4,3)"
     );
     let rows = conform("c decimal(38,20)", vec![("c", cents)]).unwrap();
-    assert_eq!(rows.column(0).as_primitive::<arrow::datatypes::Decimal128Type>().value_as_string(2), "19.95000000000000000000");
+    assert_eq!(
+        rows.column(0).as_primitive::<arrow::datatypes::Decimal128Type>().value_as_string(2),
+        "19.95000000000000000000"
+    );
     let huge: ArrayRef =
         Arc::new(Decimal256Array::from(vec![i256::from_i128(5), i256::MAX]).with_precision_and_scale(76, 1).unwrap());
     assert!(message("c decimal(38,1)", vec![("c", huge)]).starts_with("in.parquet row 12: column c: 5789"));
@@ -144,8 +147,14 @@ fn times_keep_every_digit_and_their_kind() {
     assert!(message("t timestamp_ntz", vec![("t", far)]).ends_with("does not fit timestamp_ntz"));
 
     let days: ArrayRef = Arc::new(Date64Array::from(vec![86_400_000, 86_400_001]));
-    assert!(message("d date", vec![("d", days.clone())]).starts_with("in.parquet row 12: column d: 1970-01-02T00:00:00.001"));
-    assert_eq!(conform("d date", vec![("d", days.slice(0, 1))]).unwrap().column(0).as_ref(), &Date32Array::from(vec![1]));
+    assert!(
+        message("d date", vec![("d", days.clone())])
+            .starts_with("in.parquet row 12: column d: 1970-01-02T00:00:00.001")
+    );
+    assert_eq!(
+        conform("d date", vec![("d", days.slice(0, 1))]).unwrap().column(0).as_ref(),
+        &Date32Array::from(vec![1])
+    );
 }
 
 #[test]
@@ -181,7 +190,10 @@ fn structs_match_by_name_and_stay_null() {
     // The null struct's memory holds a value that would not fit.
     let rows = StructArray::new(
         source.clone(),
-        vec![Arc::new(Int64Array::from(vec![Some(1), Some(1 << 40), Some(3)])), Arc::new(StringViewArray::from(vec!["x", "y", "z"]))],
+        vec![
+            Arc::new(Int64Array::from(vec![Some(1), Some(1 << 40), Some(3)])),
+            Arc::new(StringViewArray::from(vec!["x", "y", "z"])),
+        ],
         Some(NullBuffer::from(vec![true, false, true])),
     );
     let sql = "s struct<a: string not null, b: int, c: date>";
@@ -191,7 +203,11 @@ fn structs_match_by_name_and_stay_null() {
     assert_eq!(cast.column(1).as_primitive::<Int32Type>().value(2), 3);
     assert_eq!(cast.column(2).null_count(), 3);
 
-    let hole = StructArray::new(source, vec![Arc::new(Int64Array::from(vec![1, 1 << 40])), Arc::new(StringViewArray::from(vec![Some("x"), None]))], None);
+    let hole = StructArray::new(
+        source,
+        vec![Arc::new(Int64Array::from(vec![1, 1 << 40])), Arc::new(StringViewArray::from(vec![Some("x"), None]))],
+        None,
+    );
     let hole: ArrayRef = Arc::new(hole);
     assert_eq!(
         message(sql, vec![("s", hole.clone())]),

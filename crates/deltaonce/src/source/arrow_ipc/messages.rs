@@ -64,6 +64,7 @@ impl<'a, R: Read> Messages<'a, R> {
                 return Err(damaged(input, "it does not start as one"));
             }
             messages.in_file = true;
+            messages.start = Some(messages.after_padding()?);
         } else if &start == b"FEA1" {
             return Err(damaged(input, "it is a Feather file of version 1").hint("write it as version 2"));
         } else {
@@ -112,6 +113,17 @@ impl<'a, R: Read> Messages<'a, R> {
         let mut rest = Vec::new();
         self.reader.by_ref().take(FOOTER).read_to_end(&mut rest).map_err(|e| self.input.fault(e))?;
         Ok(rest)
+    }
+
+    /// The first four bytes after the zeros that fill up to 8 or, as some writers do, up to 64 bytes.
+    fn after_padding(&mut self) -> Result<[u8; 4]> {
+        for _ in 0..64 / 4 {
+            let word = self.word()?;
+            if word != [0; 4] {
+                return Ok(word);
+            }
+        }
+        Err(damaged(self.input, "it does not start as one"))
     }
 
     fn word(&mut self) -> Result<[u8; 4]> {

@@ -33,7 +33,9 @@ fn split(argument: &str) -> (&str, Option<&str>) {
     let rest = argument.find("://").map_or(0, |at| at + 3);
     let glob = argument.get(rest..).and_then(|text| text.find(['*', '?', '['])).map(|at| at + rest);
     match glob.and_then(|glob| argument.get(..glob)?.rfind('/')) {
-        Some(slash) if is_glob(argument) => argument.split_at_checked(slash + 1).map_or((argument, None), |(folder, pattern)| (folder, Some(pattern))),
+        Some(slash) if is_glob(argument) => {
+            argument.split_at_checked(slash + 1).map_or((argument, None), |(folder, pattern)| (folder, Some(pattern)))
+        }
         _ => (argument, None),
     }
 }
@@ -83,8 +85,8 @@ fn below_prefix(location: &Path, prefix: &Path) -> Option<String> {
 }
 
 fn object(argument: &str, name: String, store: &Arc<dyn ObjectStore>, meta: &ObjectMeta, named: bool) -> Found {
-    // The part up to the bucket: the same key in two buckets is two objects.
-    let bucket: String = argument.split('/').take(3).collect::<Vec<_>>().join("/");
+    // The same key in two buckets is two objects, but s3:// and s3a:// are one place.
+    let bucket = argument.split('/').nth(2).unwrap_or_default();
     let object = Object::new(name.as_str().into(), store.clone(), meta.location.clone(), meta.size);
     Found {
         key: format!("{bucket}/{}", meta.location),

@@ -56,14 +56,21 @@ async fn a_name_with_glob_signs_is_a_name_first() {
 
 #[tokio::test]
 async fn refuses_what_would_load_wrong_rows() {
-    let root = folder(&["a.csv", "b.parquet", "odd", "lake/t/_delta_log/0.json", "lake/t/p=1/x.parquet", "empty/_x.csv"]);
+    let root =
+        folder(&["a.csv", "b.parquet", "odd", "lake/t/_delta_log/0.json", "lake/t/p=1/x.parquet", "empty/_x.csv"]);
     let message = async |arguments: &[&str]| {
         let error = listed(&root, arguments, None).await.unwrap_err();
         assert_eq!(error.kind(), ErrorKind::Invalid);
         error.message().replace(&format!("{}/", root.path().display()), "")
     };
-    assert_eq!(message(&["a.csv", "./a.csv"]).await, "./a.csv is given twice, also as a.csv; its rows would be doubled");
-    assert_eq!(message(&["a.csv", "b.parquet"]).await, "a.csv is csv and b.parquet is parquet; one load reads one format");
+    assert_eq!(
+        message(&["a.csv", "./a.csv"]).await,
+        "./a.csv is given twice, also as a.csv; its rows would be doubled"
+    );
+    assert_eq!(
+        message(&["a.csv", "b.parquet"]).await,
+        "a.csv is csv and b.parquet is parquet; one load reads one format"
+    );
     assert_eq!(message(&["odd"]).await, "odd has no extension that says its format");
     assert_eq!(message(&["none.csv"]).await, "none.csv does not exist");
     assert_eq!(message(&["*.json"]).await, "*.json matches no file");

@@ -1,15 +1,15 @@
 use std::fs::File;
 use std::sync::Arc;
 
+use ::parquet::arrow::ArrowWriter;
 use arrow::array::{ArrayRef, AsArray, Float64Array, Int32Array, Int64Array, NullArray, StringArray, StringViewArray};
 use arrow::datatypes::{DataType, Int64Type};
 use futures::TryStreamExt;
-use ::parquet::arrow::ArrowWriter;
 use tempfile::TempDir;
 
 use super::*;
 
-fn nowhere(_: &str, _: &BTreeMap<String, String>) -> Result<(Arc<dyn ObjectStore>, Path)> {
+fn nowhere(_: &str, _: &StorageOptions) -> Result<(Arc<dyn ObjectStore>, Path)> {
     Err(Error::invalid("no store"))
 }
 
@@ -29,8 +29,11 @@ fn write(folder: &TempDir, name: &str, batch: &RecordBatch) -> String {
 async fn files_of_other_column_order_and_string_kinds_are_one_source() {
     let folder = tempfile::tempdir().unwrap();
     let ids: ArrayRef = Arc::new(Int64Array::from(vec![1]));
-    let texts: [ArrayRef; 3] =
-        [Arc::new(NullArray::new(1)), Arc::new(StringArray::from(vec!["x"])), Arc::new(StringViewArray::from(vec!["y"]))];
+    let texts: [ArrayRef; 3] = [
+        Arc::new(NullArray::new(1)),
+        Arc::new(StringArray::from(vec!["x"])),
+        Arc::new(StringViewArray::from(vec!["y"])),
+    ];
     let [a, b, c] = texts.map(|text| text);
     let files = [
         write(&folder, "a.parquet", &RecordBatch::try_from_iter([("id", ids.clone()), ("text", a)]).unwrap()),
@@ -82,6 +85,27 @@ async fn batches_and_bytes_are_sources() {
     let read: Vec<_> = source.read(&table, 1).try_collect().await.unwrap();
     assert_eq!(read[0].rows.column(0).as_primitive::<Int64Type>().values(), &[1, 2]);
     assert_eq!(read[0].places.of(0).to_string(), "standard input row 1");
+}
+
+#[tokio::test]
+async fn a_pipe_is_read_once_though_its_schema_is_looked_at() {
+    let folder = tempfile::tempdir().unwrap();
+    let path = folder.path().join("in.arrows");
+    assert!(std::process::Command::new("mkfifo").arg(&path).status().unwrap().success());
+    let rows = batch([("id", Arc::new(Int64Array::from_iter_values(0..100_000)))]);
+    let (written, pipe) = (rows.clone(), path.clone());
+    let writer = std::thread::spawn(move || {
+        let file = File::create(pipe).unwrap();
+        let mut writer = arrow::ipc::writer::StreamWriter::try_new(file, &written.schema()).unwrap();
+        writer.write(&written).unwrap();
+        writer.finish().unwrap();
+    });
+    let source = Source::files([&path]).open().await.unwrap();
+    assert_eq!(source.total_bytes(), None);
+    let table = TableSchema::new(rows.schema(), Vec::new());
+    let batches: Vec<_> = source.read(&table, 1).try_collect().await.unwrap();
+    assert_eq!(batches.iter().map(|batch| batch.rows.num_rows()).sum::<usize>(), 100_000);
+    writer.join().unwrap();
 }
 
 #[tokio::test]

@@ -20,7 +20,8 @@ fn input(path: &Path, count: Arc<AtomicU64>) -> Arc<Input> {
 
 fn write(path: &Path, batch: &RecordBatch, rows_per_group: usize) {
     let properties = WriterProperties::builder().set_max_row_group_row_count(Some(rows_per_group)).build();
-    let mut writer = ArrowWriter::try_new(std::fs::File::create(path).unwrap(), batch.schema(), Some(properties)).unwrap();
+    let mut writer =
+        ArrowWriter::try_new(std::fs::File::create(path).unwrap(), batch.schema(), Some(properties)).unwrap();
     writer.write(batch).unwrap();
     writer.close().unwrap();
 }
@@ -32,7 +33,8 @@ fn many(rows: i64) -> RecordBatch {
         (0..rows).map(|i| (i % 3 != 0).then(|| vec![Some(i as i32); i as usize % 4])),
     );
     let views: ArrayRef = Arc::new(StringViewArray::from_iter_values((0..rows).map(|i| format!("{i}"))));
-    let kinds: DictionaryArray<arrow::datatypes::Int32Type> = (0..rows).map(|i| ["a", "b"].get(i as usize % 2).copied()).collect();
+    let kinds: DictionaryArray<arrow::datatypes::Int32Type> =
+        (0..rows).map(|i| ["a", "b"].get(i as usize % 2).copied()).collect();
     RecordBatch::try_from_iter([
         ("id", ids),
         ("text", text),
@@ -111,10 +113,8 @@ fn write_int96(path: &Path, values: &[(i32, u64)]) {
     let schema = Arc::new(parse_message_type("message m { required int96 at; optional int32 n; }").unwrap());
     let mut writer = SerializedFileWriter::new(std::fs::File::create(path).unwrap(), schema, Arc::default()).unwrap();
     let mut group = writer.next_row_group().unwrap();
-    let stamps: Vec<Int96> = values
-        .iter()
-        .map(|(day, nanos)| Int96::from(vec![*nanos as u32, (nanos >> 32) as u32, *day as u32]))
-        .collect();
+    let stamps: Vec<Int96> =
+        values.iter().map(|(day, nanos)| Int96::from(vec![*nanos as u32, (nanos >> 32) as u32, *day as u32])).collect();
     let mut column = group.next_column().unwrap().unwrap();
     column.typed::<Int96Type>().write_batch(&stamps, None, None).unwrap();
     column.close().unwrap();

@@ -137,14 +137,17 @@ impl Windows {
         let chunk = next.checked_sub(1).and_then(|at| inner.chunks.get(at)).filter(|(range, _)| start < range.end);
         let Some((range, column)) = chunk else { return self.fetch(start..end) };
         let mut held = inner.held.lock().unwrap_or_else(PoisonError::into_inner);
-        if let Some((from, bytes)) = held.get(column)
-            && *from <= start
-            && end <= from + bytes.len() as u64
-        {
-            return Ok(bytes.slice(usize::try_from(start - from).unwrap_or_default()..));
+        let here = held.get(column).and_then(|(from, bytes)| {
+            let skip = usize::try_from(start.checked_sub(*from)?).ok()?;
+            (skip < bytes.len()).then(|| bytes.slice(skip..))
+        });
+        let here = here.unwrap_or_default();
+        if least <= here.len() as u64 {
+            return Ok(here);
         }
         let end = end.max((start + inner.window).min(range.end)).min(size);
-        let bytes = self.fetch(start..end)?;
+        let more = self.fetch(start + here.len() as u64..end)?;
+        let bytes = if here.is_empty() { more } else { [here, more].concat().into() };
         held.insert(*column, (start, bytes.clone()));
         Ok(bytes)
     }
@@ -197,7 +200,8 @@ impl Read for WindowReader {
     fn read(&mut self, buffer: &mut [u8]) -> io::Result<usize> {
         if self.current.is_empty() && self.at < self.windows.len() && !buffer.is_empty() {
             // A footer is read without windows: take what is asked for at once, not byte by byte.
-            let least = (self.windows.len() - self.at).min(if self.windows.0.window == 0 { buffer.len() as u64 } else { 1 });
+            let least =
+                (self.windows.len() - self.at).min(if self.windows.0.window == 0 { buffer.len() as u64 } else { 1 });
             self.current = self.windows.at(self.at, least).map_err(io::Error::other)?;
             self.at += self.current.len() as u64;
         }
