@@ -104,7 +104,7 @@ impl Request {
             (None, Some(format)) => Source::reader(tokio::fs::File::from_std(stdin()?), format).name("stdin"),
             (None, None) => return Err(Error::internal("stdin was let through without a format")),
         };
-        let source = source.storage_options(defaults, options);
+        let source = source.storage_defaults(defaults).storage_options(options);
         Ok(match self.csv {
             Some(csv) => source.csv(csv),
             None => source,

@@ -3,7 +3,7 @@
 use object_store::path::Path;
 use object_store::{Error as Store, ObjectStore, ObjectStoreExt, PutMode};
 
-use crate::error::{Error, Result};
+use crate::error::{Error, ErrorKind, Result};
 use crate::store::failure::kind;
 
 /// How a put-if-absent was answered.
@@ -81,16 +81,19 @@ async fn content(store: &dyn ObjectStore, probe: &Path) -> Result<String> {
 }
 
 fn unsettled(store: &dyn ObjectStore, probe: &Path, why: &str) -> Error {
-    Error::retryable(format!("it could not be settled whether {store} honours put-if-absent: {why}"))
-        .detail(format!("probe {probe}"))
+    unclear(ErrorKind::Retryable, store, probe).detail(why)
 }
 
 fn failed(store: &dyn ObjectStore, probe: &Path, error: Store) -> Error {
     // A put finds nothing missing but the bucket.
-    let kind = if matches!(error, Store::NotFound { .. }) { crate::ErrorKind::Invalid } else { kind(&error) };
-    Error::new(kind, format!("it could not be settled whether {store} honours put-if-absent: {error}"))
-        .detail(format!("probe {probe}"))
-        .caused_by(error)
+    let kind = if matches!(error, Store::NotFound { .. }) { ErrorKind::Invalid } else { kind(&error) };
+    // S3 answers with several lines of XML.
+    let line = error.to_string().split_whitespace().collect::<Vec<_>>().join(" ");
+    unclear(kind, store, probe).detail(line).caused_by(error)
+}
+
+fn unclear(kind: ErrorKind, store: &dyn ObjectStore, probe: &Path) -> Error {
+    Error::new(kind, format!("whether {store} honours put-if-absent could not be settled with '{probe}'"))
 }
 
 #[cfg(test)]
@@ -100,7 +103,6 @@ mod tests {
     use object_store::memory::InMemory;
 
     use super::*;
-    use crate::ErrorKind;
     use crate::store::fault::{self, Effect, FailingStore, Operation, Plan, Rule};
 
     async fn probe(rules: impl IntoIterator<Item = Rule>) -> (Result<bool>, bool) {

@@ -155,6 +155,43 @@ async fn an_upload_is_synced_before_it_is_named() {
 }
 
 #[tokio::test]
+async fn a_long_upload_is_synced_on_the_way_too_and_a_failure_of_that_is_told() {
+    let part = || PutPayload::from(vec![7; 33 << 20]);
+    let t = fixture(None);
+    let mut upload = t.store.put_multipart(&"a".into()).await.unwrap();
+    upload.put_part(part()).await.unwrap();
+    upload.complete().await.unwrap();
+    assert_eq!(t.steps(), ["create a#", "write a#", "sync a#", "sync a#", "rename a# a", "sync ."]);
+
+    let t = fixture(Some((3, io::ErrorKind::StorageFull)));
+    let mut upload = t.store.put_multipart(&"a".into()).await.unwrap();
+    upload.put_part(part()).await.unwrap();
+    let error = upload.complete().await.unwrap_err();
+    assert_eq!(io_kind(&error), Some(io::ErrorKind::StorageFull), "{error:?}");
+    // Not synced again, which could succeed.
+    assert_eq!(t.steps(), ["create a#", "write a#", "sync a#", "remove a#"]);
+    assert_eq!(t.content("a"), None);
+
+    // Found by the next part where there is one.
+    let t = fixture(Some((3, io::ErrorKind::StorageFull)));
+    let mut upload = t.store.put_multipart(&"a".into()).await.unwrap();
+    upload.put_part(part()).await.unwrap();
+    while t.disk.steps.lock().unwrap().len() < 3 {
+        tokio::task::yield_now().await;
+    }
+    let answer = loop {
+        // The sync has begun, but may not have ended.
+        match upload.put_part(part()).await {
+            Ok(()) => tokio::task::yield_now().await,
+            Err(error) => break error,
+        }
+    };
+    assert_eq!(io_kind(&answer), Some(io::ErrorKind::StorageFull));
+    upload.complete().await.unwrap_err();
+    assert_eq!(t.content("a"), None);
+}
+
+#[tokio::test]
 async fn an_upload_that_lacks_a_part_cannot_be_completed() {
     let t = fixture(None);
     let mut upload = t.store.put_multipart(&"a".into()).await.unwrap();
