@@ -5,6 +5,8 @@ pub(crate) mod partitions;
 pub(crate) mod predicate;
 pub(crate) mod scope;
 pub(crate) mod strays;
+#[cfg(test)]
+pub(crate) mod testing;
 pub(crate) mod truth;
 pub(crate) mod value;
 

@@ -20,6 +20,7 @@ use datafusion::sql::sqlparser::tokenizer::{Token, TokenWithSpan, Tokenizer};
 
 use super::bounds::FileBounds;
 use super::truth::{self, Truths};
+use super::value::cut;
 use crate::error::{Error, Result};
 use crate::table::schema::TableSchema;
 use translate::Translator;
@@ -168,15 +169,6 @@ pub(crate) fn is_true(outcome: &BooleanArray) -> BooleanArray {
         None => outcome.values().clone(),
     };
     BooleanArray::new(values, None)
-}
-
-/// A text short enough for one line of a message.
-pub(crate) fn cut(text: &str) -> String {
-    const SHOWN: usize = 200;
-    match text.char_indices().nth(SHOWN) {
-        Some((end, _)) => format!("{}…", text.get(..end).unwrap_or_default()),
-        None => text.to_owned(),
-    }
 }
 
 fn within(text: &str, error: Error) -> Error {

@@ -10,10 +10,9 @@ use datafusion::sql::sqlparser::ast::{
     DateTimeField, Expr as Sql, Function, FunctionArg, FunctionArgExpr, FunctionArguments,
 };
 
-use super::cut;
 use super::translate::{Translator, Typed, TypedExpr, as_type, condition, shown};
 use crate::error::{Error, Result};
-use crate::plan::value::type_name;
+use crate::plan::value::{cut, type_name};
 
 const TAKEN: &str =
     "lower, upper, trim, length, startswith, endswith, coalesce, year, month, day, date, isnull, isnotnull, isnan";
@@ -189,7 +188,7 @@ fn is_moment(data_type: &DataType) -> bool {
 fn typed(translator: &mut Translator<'_>, sql: &Sql) -> Result<TypedExpr> {
     match translator.typed(sql)? {
         Typed::Expr(typed) => Ok(typed),
-        Typed::Literal(literal) => Err(Error::invalid(format!("a function of the literal {literal} is not taken"))),
+        Typed::Literal(literal) => Err(Error::invalid(format!("a function of the literal {} is not taken", cut(&literal.to_string())))),
     }
 }
 

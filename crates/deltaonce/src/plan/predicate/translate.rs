@@ -15,10 +15,9 @@ use datafusion::sql::sqlparser::ast::{
 };
 
 use super::Origin;
-use super::cut;
 use super::functions;
 use crate::error::{Error, Result};
-use crate::plan::value::{Decimal, Form, Literal, is_number, moment, type_name};
+use crate::plan::value::{Decimal, Form, Literal, cut, is_number, moment, type_name};
 use crate::table::schema::TableSchema;
 
 /// Operators inside each other; chains of AND and of OR count as one.
@@ -62,7 +61,7 @@ impl<'a> Translator<'a> {
             Typed::Literal(Literal::Boolean(value)) => Ok(lit(value)),
             Typed::Literal(Literal::Null) => Ok(Expr::Literal(ScalarValue::Boolean(None), None)),
             Typed::Expr(TypedExpr { expr, data_type: DataType::Boolean, .. }) => Ok(expr),
-            Typed::Literal(literal) => Err(Error::invalid(format!("{literal} is not a condition"))),
+            Typed::Literal(literal) => Err(Error::invalid(format!("{} is not a condition", cut(&literal.to_string())))),
             Typed::Expr(typed) => Err(Error::invalid(format!(
                 "{} is of type {} and not a condition",
                 typed.what,
@@ -153,7 +152,7 @@ impl<'a> Translator<'a> {
                     return Err(functions::refuse(&name.value));
                 }
                 let names: Vec<_> = columns.fields().iter().map(|field| field.name().as_str()).collect();
-                let error = Error::invalid(format!("the table has no column '{}'", name.value));
+                let error = Error::invalid(format!("the table has no column '{}'", cut(&name.value)));
                 return Err(match near {
                     Some(near) => error.hint(format!("names are exact: did you mean '{}'?", near.name())),
                     None => error.hint(format!("its columns are {}", cut(&names.join(", ")))),
@@ -177,8 +176,8 @@ impl<'a> Translator<'a> {
                 self.text(text)?
             }
             Value::DoubleQuotedString(text) => {
-                return Err(Error::invalid(format!("\"{text}\" may be a text or a column"))
-                    .hint(format!("write '{text}' for the text, `{text}` for the column")));
+                return Err(Error::invalid(format!("\"{}\" may be a text or a column", cut(text)))
+                    .hint("write it in single quotes for the text, in backticks for the column"));
             }
             Value::Boolean(value) => Literal::Boolean(*value),
             Value::Null => Literal::Null,
@@ -187,7 +186,7 @@ impl<'a> Translator<'a> {
                 None => return Err(Error::invalid(format!("X'{}' is not hexadecimal", cut(digits)))),
             },
             Value::Placeholder(name) => {
-                return Err(Error::invalid(format!("'{name}' stands for a value that is not given"))
+                return Err(Error::invalid(format!("'{}' stands for a value that is not given", cut(name)))
                     .hint("write the value itself"));
             }
             other => return Err(Error::invalid(format!("the literal {} is not taken", cut(&other.to_string())))),
@@ -325,7 +324,7 @@ impl<'a> Translator<'a> {
         match self.typed(sql)? {
             Typed::Literal(Literal::Text(text)) => Ok(Expr::Literal(ScalarValue::Utf8(Some(text)), None)),
             Typed::Expr(TypedExpr { expr, data_type: DataType::Utf8, .. }) => Ok(expr),
-            Typed::Literal(literal) => Err(Error::invalid(format!("{literal} is not a text"))),
+            Typed::Literal(literal) => Err(Error::invalid(format!("{} is not a text", cut(&literal.to_string())))),
             Typed::Expr(typed) => {
                 Err(Error::invalid(format!("{} is of type {} and not a text", typed.what, type_name(&typed.data_type))))
             }
@@ -343,7 +342,7 @@ impl<'a> Translator<'a> {
     }
 
     fn arithmetic(&mut self, left: TypedExpr, op: Operator, right: TypedExpr) -> Result<Typed> {
-        let what = format!("'{} {op} {}'", left.what.trim_matches('\''), right.what.trim_matches('\''));
+        let what = cut(&format!("{} {op} {}", left.what, right.what));
         let refused = || {
             Error::invalid(format!(
                 "{what} computes with {} and {}",
@@ -425,7 +424,7 @@ fn bytes(digits: &str) -> Option<Vec<u8>> {
 
 fn typed_string(typed: &TypedString) -> Result<Typed> {
     let Some(text) = typed.value.clone().into_string() else {
-        return Err(Error::invalid(format!("{typed} is not a literal")));
+        return Err(Error::invalid(format!("{} is not a literal", cut(&typed.to_string()))));
     };
     match &typed.data_type {
         SqlType::Date => Ok(Typed::Literal(Literal::Date(text))),
@@ -468,7 +467,7 @@ pub(super) fn by_itself(literal: &Literal) -> Result<TypedExpr> {
         Literal::Binary(_) => DataType::Binary,
     };
     let value = literal.typed(&data_type, "the literal")?;
-    Ok(TypedExpr { expr: Expr::Literal(value, None), data_type, what: literal.to_string(), computed: true })
+    Ok(TypedExpr { expr: Expr::Literal(value, None), data_type, what: cut(&literal.to_string()), computed: true })
 }
 
 fn compare(left: Typed, op: Operator, right: Typed) -> Result<Expr> {
@@ -482,7 +481,7 @@ fn compare(left: Typed, op: Operator, right: Typed) -> Result<Expr> {
         Ok(TypedExpr {
             expr: Expr::Literal(value, None),
             data_type: other.data_type.clone(),
-            what: literal.to_string(),
+            what: cut(&literal.to_string()),
             computed: false,
         })
     };
