@@ -58,8 +58,9 @@ impl Literal {
     pub(crate) fn typed(&self, data_type: &DataType, what: &str) -> Result<ScalarValue> {
         let refused = |why: &str| {
             Error::invalid(format!(
-                "{what} is of type {} and cannot be compared with {self}{why}",
-                type_name(data_type)
+                "{what} is of type {} and cannot be compared with {}{why}",
+                type_name(data_type),
+                cut(&self.to_string())
             ))
         };
         if matches!(self, Self::Null) {

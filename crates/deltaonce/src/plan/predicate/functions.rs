@@ -3,9 +3,9 @@
 use arrow::datatypes::DataType;
 use datafusion::common::ScalarValue;
 use datafusion::functions::expr_fn::{
-    btrim, character_length, coalesce, date_part, ends_with, isnan, lower, starts_with, upper,
+    btrim, character_length, date_part, ends_with, isnan, lower, starts_with, upper,
 };
-use datafusion::logical_expr::Expr;
+use datafusion::logical_expr::{Expr, when};
 use datafusion::sql::sqlparser::ast::{
     DateTimeField, Expr as Sql, Function, FunctionArg, FunctionArgExpr, FunctionArguments,
 };
@@ -120,18 +120,21 @@ pub(super) fn call(translator: &mut Translator<'_>, function: &Function) -> Resu
         }
         ("coalesce" | "nvl" | "ifnull", [first, rest @ ..]) if !rest.is_empty() => {
             let first = typed(translator, first)?;
-            let mut values = vec![first.expr];
+            let mut values = vec![first.expr.clone()];
             for value in rest {
                 values.push(match translator.typed(value)? {
                     Typed::Literal(literal) => Expr::Literal(literal.typed(&first.data_type, &first.what)?, None),
                     Typed::Expr(other) if other.data_type == first.data_type => other.expr,
                     Typed::Expr(other) => {
-                        return Err(Error::invalid(format!("{what} mixes the types of its arguments"))
-                            .detail(format!("{} and {}", type_name(&first.data_type), type_name(&other.data_type))));
+                        return Err(Error::invalid(format!("{what} mixes the types of its arguments")).detail(format!(
+                            "{} and {}",
+                            type_name(&first.data_type),
+                            type_name(&other.data_type)
+                        )));
                     }
                 });
             }
-            Ok(of_type(coalesce(values), first.data_type))
+            Ok(of_type(first_value(values).ok_or_else(wrong)?, first.data_type))
         }
         (
             "lower" | "lcase" | "upper" | "ucase" | "trim" | "btrim" | "length" | "len" | "char_length"
@@ -192,6 +195,20 @@ fn typed(translator: &mut Translator<'_>, sql: &Sql) -> Result<TypedExpr> {
     }
 }
 
+/// The first of the values that is not null; none where one but the last is more than a column.
+///
+/// DataFusion's own coalesce cannot be carried out unless its optimizer has turned it into a CASE. That repeats each
+/// value, so what is repeated must not be able to grow.
+fn first_value(mut values: Vec<Expr>) -> Option<Expr> {
+    let last = values.pop()?;
+    values.into_iter().rev().try_fold(last, |otherwise, value| match value {
+        Expr::Column(_) | Expr::Literal(_, _) => {
+            when(value.clone().is_not_null(), value).otherwise(otherwise).ok()
+        }
+        _ => None,
+    })
+}
+
 /// The plain arguments of a call; none where it has any of SQL's adornments.
 fn arguments(function: &Function) -> Option<Vec<&Sql>> {
     if !matches!(function.parameters, FunctionArguments::None)
@@ -235,7 +252,6 @@ mod tests {
             character_length(text()),
             starts_with(text(), text()),
             ends_with(text(), text()),
-            coalesce(vec![text(), text()]),
             date_part(text(), text()),
             isnan(lit(1.0)),
         ];

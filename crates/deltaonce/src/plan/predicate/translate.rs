@@ -22,6 +22,8 @@ use crate::table::schema::TableSchema;
 
 /// Operators inside each other; chains of AND and of OR count as one.
 const MAX_DEPTH: usize = 64;
+/// Expressions in all, literals apart. BETWEEN and some IN repeat an operand, which doubles with each level of nesting.
+const MAX_EXPRESSIONS: usize = 50_000;
 
 /// An expression with its type, or a literal that still takes the type of what it meets.
 pub(super) enum Typed {
@@ -43,11 +45,12 @@ pub(super) struct Translator<'a> {
     origin: Origin,
     columns: BTreeSet<String>,
     depth: usize,
+    expressions: usize,
 }
 
 impl<'a> Translator<'a> {
     pub(super) fn new(schema: &'a TableSchema, origin: Origin) -> Self {
-        Self { schema, origin, columns: BTreeSet::new(), depth: 0 }
+        Self { schema, origin, columns: BTreeSet::new(), depth: 0, expressions: 0 }
     }
 
     /// Columns met so far.
@@ -74,6 +77,10 @@ impl<'a> Translator<'a> {
         self.depth += 1;
         if self.depth > MAX_DEPTH {
             return Err(Error::invalid(format!("operators are nested more than {MAX_DEPTH} deep")));
+        }
+        self.expressions += usize::from(!matches!(sql, Sql::Value(_)));
+        if self.expressions > MAX_EXPRESSIONS {
+            return Err(Error::invalid(format!("it comes to more than {MAX_EXPRESSIONS} expressions")));
         }
         let typed = self.typed_here(sql);
         self.depth -= 1;
