@@ -7,7 +7,7 @@ use std::collections::BTreeSet;
 use std::sync::Arc;
 
 use arrow::array::{Array, AsArray, BooleanArray};
-use arrow::datatypes::{DataType, Schema, SchemaRef};
+use arrow::datatypes::{DataType, Field, Schema, SchemaRef};
 use arrow::record_batch::{RecordBatch, RecordBatchOptions};
 use datafusion::common::DFSchema;
 use datafusion::logical_expr::Expr;
@@ -115,12 +115,14 @@ impl Predicate {
             .fields()
             .iter()
             .map(|field| match batch.column_by_name(field.name()) {
-                Some(column) if column.data_type() == field.data_type() => Ok(column.clone()),
+                Some(column) if column.data_type().equals_datatype(field.data_type()) => Ok(column.clone()),
                 _ => Err(Error::internal(failed()).detail(format!("no column '{}' of its type", field.name()))),
             })
             .collect::<Result<Vec<_>>>()?;
         // Nullability is the table's promise; the rows at hand are not yet checked against it.
-        let fields: Vec<_> = self.reads.fields().iter().map(|f| f.as_ref().clone().with_nullable(true)).collect();
+        let fields = self.reads.fields().iter().zip(&columns);
+        let fields: Vec<_> =
+            fields.map(|(field, column)| Field::new(field.name(), column.data_type().clone(), true)).collect();
         let options = RecordBatchOptions::new().with_row_count(Some(batch.num_rows()));
         let rows = RecordBatch::try_new_with_options(Schema::new(fields).into(), columns, &options)
             .map_err(|e| Error::internal(failed()).caused_by(e))?;

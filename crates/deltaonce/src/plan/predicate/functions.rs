@@ -2,9 +2,7 @@
 
 use arrow::datatypes::DataType;
 use datafusion::common::ScalarValue;
-use datafusion::functions::expr_fn::{
-    btrim, character_length, date_part, ends_with, isnan, lower, starts_with, upper,
-};
+use datafusion::functions::expr_fn::{btrim, character_length, date_part, ends_with, isnan, lower, starts_with, upper};
 use datafusion::logical_expr::{Expr, when};
 use datafusion::sql::sqlparser::ast::{
     DateTimeField, Expr as Sql, Function, FunctionArg, FunctionArgExpr, FunctionArguments,
@@ -126,11 +124,8 @@ pub(super) fn call(translator: &mut Translator<'_>, function: &Function) -> Resu
                     Typed::Literal(literal) => Expr::Literal(literal.typed(&first.data_type, &first.what)?, None),
                     Typed::Expr(other) if other.data_type == first.data_type => other.expr,
                     Typed::Expr(other) => {
-                        return Err(Error::invalid(format!("{what} mixes the types of its arguments")).detail(format!(
-                            "{} and {}",
-                            type_name(&first.data_type),
-                            type_name(&other.data_type)
-                        )));
+                        return Err(Error::invalid(format!("{what} mixes the types of its arguments"))
+                            .detail(format!("{} and {}", type_name(&first.data_type), type_name(&other.data_type))));
                     }
                 });
             }
@@ -191,7 +186,9 @@ fn is_moment(data_type: &DataType) -> bool {
 fn typed(translator: &mut Translator<'_>, sql: &Sql) -> Result<TypedExpr> {
     match translator.typed(sql)? {
         Typed::Expr(typed) => Ok(typed),
-        Typed::Literal(literal) => Err(Error::invalid(format!("a function of the literal {} is not taken", cut(&literal.to_string())))),
+        Typed::Literal(literal) => {
+            Err(Error::invalid(format!("a function of the literal {} is not taken", cut(&literal.to_string()))))
+        }
     }
 }
 
@@ -202,9 +199,7 @@ fn typed(translator: &mut Translator<'_>, sql: &Sql) -> Result<TypedExpr> {
 fn first_value(mut values: Vec<Expr>) -> Option<Expr> {
     let last = values.pop()?;
     values.into_iter().rev().try_fold(last, |otherwise, value| match value {
-        Expr::Column(_) | Expr::Literal(_, _) => {
-            when(value.clone().is_not_null(), value).otherwise(otherwise).ok()
-        }
+        Expr::Column(_) | Expr::Literal(_, _) => when(value.clone().is_not_null(), value).otherwise(otherwise).ok(),
         _ => None,
     })
 }

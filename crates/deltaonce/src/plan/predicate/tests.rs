@@ -86,6 +86,26 @@ fn rows_are_told_apart() {
     }
 }
 
+#[test]
+fn days_before_the_epoch_are_their_own() {
+    let lines = [
+        r#"{"ts":"1969-12-31T23:59:59.999999Z","ntz":"1969-12-31T23:59:59.999999"}"#,
+        r#"{"ts":"0001-01-01T00:00:00Z","ntz":"0001-01-01T00:00:00"}"#,
+    ];
+    assert_eq!(evaluated("CAST(ts AS DATE) = '1969-12-31'", &lines), "tf");
+    assert_eq!(evaluated("CAST(ntz AS DATE) = '1969-12-31'", &lines), "tf");
+    assert_eq!(evaluated("year(ts) = 1969 AND day(ntz) = 31", &lines), "tf");
+    assert_eq!(evaluated("CAST(ntz AS DATE) = '0001-01-01' AND year(ts) = 1", &lines), "ft");
+}
+
+#[test]
+fn text_functions_do_what_they_do_in_spark() {
+    let lines = ["{\"s\":\" Ünï \"}", "{\"s\":\"\\tx\\ny\"}"];
+    assert_eq!(evaluated("length(trim(s)) = 3", &lines), "tf");
+    assert_eq!(evaluated("trim(s) LIKE '_x%y'", &lines), "ft");
+    assert_eq!(evaluated("upper(trim(s)) = 'ÜNÏ'", &lines), "tf");
+}
+
 /// As Spark has it: NaN equals itself and is the greatest, -0.0 equals 0.0.
 #[test]
 fn floats_compare_as_in_spark() {
@@ -94,8 +114,14 @@ fn floats_compare_as_in_spark() {
     let negative_nan = f64::from_bits(f64::NAN.to_bits() | 1 << 63);
     let values = Float64Array::from(vec![f64::NAN, negative_nan, -0.0, 0.0, f64::INFINITY, f64::NEG_INFINITY]);
     let batch = RecordBatch::try_new(schema.columns().clone(), vec![Arc::new(values)]).unwrap();
-    let cases =
-        [("x = 0", "ffttff"), ("x > 1e308", "ttfftf"), ("x = 'NaN'", "ttffff"), ("x < 0", "ffffft"), ("x = x", "tttttt"), ("x = -0.0", "ffttff")];
+    let cases = [
+        ("x = 0", "ffttff"),
+        ("x > 1e308", "ttfftf"),
+        ("x = 'NaN'", "ttffff"),
+        ("x < 0", "ffffft"),
+        ("x = x", "tttttt"),
+        ("x = -0.0", "ffttff"),
+    ];
     for (text, expected) in cases {
         let predicate = Predicate::parse(text, &schema).unwrap();
         assert_eq!(letters(&predicate.evaluate(&batch).unwrap()), expected, "{text}");
@@ -187,7 +213,8 @@ fn an_unknown_column_is_refused_with_the_columns_there_are() {
 
 #[test]
 fn columns_with_the_names_of_functions_and_keywords_can_be_quoted() {
-    let schema = table(&[("current_date", DataType::Int64), ("select", DataType::Int64), ("a.b", DataType::Int64)], &[]);
+    let schema =
+        table(&[("current_date", DataType::Int64), ("select", DataType::Int64), ("a.b", DataType::Int64)], &[]);
     let predicate = Predicate::parse("`current_date` = 1 AND `select` = 2 AND `a.b` = 3", &schema).unwrap();
     assert_eq!(predicate.columns().len(), 3);
     let batch = rows(&schema, &[r#"{"current_date":1,"select":2,"a.b":3}"#]);

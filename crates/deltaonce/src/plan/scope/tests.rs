@@ -109,7 +109,9 @@ fn a_concurrent_file_conflicts_only_where_moments_overlap() {
     let schema = every_type();
     let scope = resolve(&matching("ts < '2026-10-05T00:00:00.000500Z'"), &schema);
     let added = |min: &str| {
-        let stats = format!(r#"{{"numRecords":1,"minValues":{{"ts":"{min}"}},"maxValues":{{"ts":"2026-10-06T00:00:00Z"}},"nullCount":{{"ts":0}}}}"#);
+        let stats = format!(
+            r#"{{"numRecords":1,"minValues":{{"ts":"{min}"}},"maxValues":{{"ts":"2026-10-06T00:00:00Z"}},"nullCount":{{"ts":0}}}}"#
+        );
         file(&[], Some(&stats))
     };
     assert!(!scope.may_be_in(&added("2026-10-05T00:00:00.001Z")));
@@ -170,10 +172,15 @@ fn a_scope_that_cannot_be_meant_is_refused() {
         assert_eq!(error.kind(), ErrorKind::Invalid);
         assert!(error.message().contains(part), "{scope:?}: {error}");
     }
-    for text in ["id=0/10", "dec=0.5/1", "s=2026-10-05/2026-10-06", "d=2026-10-05/2026-10-06", "ts=2026-10-05/2026-10-06"] {
+    for text in
+        ["id=0/10", "dec=0.5/1", "s=2026-10-05/2026-10-06", "d=2026-10-05/2026-10-06", "ts=2026-10-05/2026-10-06"]
+    {
         resolve(&interval(text), &schema);
     }
-    assert_eq!(resolve(&interval("dec=0.50/01"), &schema).operation_predicate().unwrap(), "`dec` >= 0.5 AND `dec` < 1.0");
+    assert_eq!(
+        resolve(&interval("dec=0.50/01"), &schema).operation_predicate().unwrap(),
+        "`dec` >= 0.5 AND `dec` < 1.0"
+    );
 }
 
 /// The partition values of a table by Spark, and the partitions of a source that has some of them.

@@ -81,7 +81,10 @@ fn a_refused_literal_says_what_and_how() {
     );
     let error = text("2026-10-05 10:00").typed(&timestamp(), "column 'ts'").unwrap_err();
     assert!(error.message().ends_with("which has no offset from UTC"), "{error}");
-    assert_eq!(error.advice(), Some("write '2026-10-05 10:00Z' for UTC, or an offset such as '2026-10-05 10:00+02:00'"));
+    assert_eq!(
+        error.advice(),
+        Some("write '2026-10-05 10:00Z' for UTC, or an offset such as '2026-10-05 10:00+02:00'")
+    );
 }
 
 #[test]
