@@ -2,6 +2,7 @@
 
 mod functions;
 mod translate;
+mod types;
 
 use std::collections::BTreeSet;
 use std::sync::Arc;

@@ -8,7 +8,8 @@ use datafusion::sql::sqlparser::ast::{
     DateTimeField, Expr as Sql, Function, FunctionArg, FunctionArgExpr, FunctionArguments,
 };
 
-use super::translate::{Translator, Typed, TypedExpr, as_type, condition, shown};
+use super::translate::{Translator, shown};
+use super::types::{Typed, TypedExpr, as_type, condition};
 use crate::error::{Error, Result};
 use crate::plan::value::{cut, type_name};
 
