@@ -17,6 +17,8 @@ pub(crate) mod scope;
 pub(crate) mod source_keys;
 pub(crate) mod strays;
 pub(crate) mod target;
+#[cfg(test)]
+pub(crate) mod testing;
 pub(crate) mod truth;
 pub(crate) mod value;
 

@@ -2,12 +2,13 @@
 
 mod functions;
 mod translate;
+mod types;
 
 use std::collections::BTreeSet;
 use std::sync::Arc;
 
 use arrow::array::{Array, AsArray, BooleanArray};
-use arrow::datatypes::{DataType, Schema, SchemaRef};
+use arrow::datatypes::{DataType, Field, Schema, SchemaRef};
 use arrow::record_batch::{RecordBatch, RecordBatchOptions};
 use datafusion::common::DFSchema;
 use datafusion::logical_expr::Expr;
@@ -20,6 +21,7 @@ use datafusion::sql::sqlparser::tokenizer::{Token, TokenWithSpan, Tokenizer};
 
 use super::bounds::FileBounds;
 use super::truth::{self, Truths};
+use super::value::cut;
 use crate::error::{Error, Result};
 use crate::table::schema::TableSchema;
 use translate::Translator;
@@ -114,12 +116,14 @@ impl Predicate {
             .fields()
             .iter()
             .map(|field| match batch.column_by_name(field.name()) {
-                Some(column) if column.data_type() == field.data_type() => Ok(column.clone()),
+                Some(column) if column.data_type().equals_datatype(field.data_type()) => Ok(column.clone()),
                 _ => Err(Error::internal(failed()).detail(format!("no column '{}' of its type", field.name()))),
             })
             .collect::<Result<Vec<_>>>()?;
         // Nullability is the table's promise; the rows at hand are not yet checked against it.
-        let fields: Vec<_> = self.reads.fields().iter().map(|f| f.as_ref().clone().with_nullable(true)).collect();
+        let fields = self.reads.fields().iter().zip(&columns);
+        let fields: Vec<_> =
+            fields.map(|(field, column)| Field::new(field.name(), column.data_type().clone(), true)).collect();
         let options = RecordBatchOptions::new().with_row_count(Some(batch.num_rows()));
         let rows = RecordBatch::try_new_with_options(Schema::new(fields).into(), columns, &options)
             .map_err(|e| Error::internal(failed()).caused_by(e))?;
@@ -168,15 +172,6 @@ pub(crate) fn is_true(outcome: &BooleanArray) -> BooleanArray {
         None => outcome.values().clone(),
     };
     BooleanArray::new(values, None)
-}
-
-/// A text short enough for one line of a message.
-pub(crate) fn cut(text: &str) -> String {
-    const SHOWN: usize = 200;
-    match text.char_indices().nth(SHOWN) {
-        Some((end, _)) => format!("{}…", text.get(..end).unwrap_or_default()),
-        None => text.to_owned(),
-    }
 }
 
 fn within(text: &str, error: Error) -> Error {

@@ -72,7 +72,7 @@ pub(crate) fn sample(batch: &RecordBatch, row: usize, places: &Places, columns: 
         .filter_map(|name| {
             let column = batch.column_by_name(name)?;
             let value = ArrayFormatter::try_new(column.as_ref(), &options).ok()?.value(row).try_to_string().ok()?;
-            Some(format!("{name}={}", super::predicate::cut(&value)))
+            Some(format!("{name}={}", super::value::cut(&value)))
         })
         .collect();
     let values = if values.is_empty() { String::new() } else { format!(": {}", values.join(", ")) };

@@ -3,6 +3,7 @@
 //! DataFusion's `PruningPredicate` answers only whether a row may be true, and drops the difference between false and
 //! null on which "every row is true" turns; so the three outcomes are followed here.
 
+use std::borrow::Cow;
 use std::cmp::Ordering;
 
 use arrow::datatypes::DataType;
@@ -73,9 +74,14 @@ pub(crate) fn outcomes(expr: &Expr, bounds: &FileBounds<'_>) -> Truths {
         Expr::IsNull(inner) => nullness(inner, bounds),
         Expr::IsNotNull(inner) => nullness(inner, bounds).not(),
         Expr::InList(InList { expr, list, negated }) => {
+            let Some(searched) = operand(expr, bounds) else {
+                return Truths::ANY;
+            };
             let found = list
                 .iter()
-                .map(|value| compare(expr, Operator::Eq, value, bounds))
+                .map(|value| {
+                    operand(value, bounds).map_or(Truths::ANY, |value| compared(&searched, Operator::Eq, &value))
+                })
                 .fold(Truths::only(Some(false)), Truths::or);
             if *negated { found.not() } else { found }
         }
@@ -97,29 +103,31 @@ fn nullness(expr: &Expr, bounds: &FileBounds<'_>) -> Truths {
 }
 
 /// What is known of the values of an expression.
-struct Operand {
-    least: Option<ScalarValue>,
-    greatest: Option<ScalarValue>,
+struct Operand<'a> {
+    least: Option<Cow<'a, ScalarValue>>,
+    greatest: Option<Cow<'a, ScalarValue>>,
     null: bool,
     value: bool,
 }
 
-fn operand(expr: &Expr, bounds: &FileBounds<'_>) -> Option<Operand> {
+fn operand<'a>(expr: &'a Expr, bounds: &FileBounds<'_>) -> Option<Operand<'a>> {
     match expr {
         Expr::Literal(value, _) => {
-            let known = (!value.is_null()).then(|| value.clone());
+            let known = (!value.is_null()).then_some(Cow::Borrowed(value));
             Some(Operand { null: known.is_none(), value: known.is_some(), least: known.clone(), greatest: known })
         }
         Expr::Column(column) => {
             let (least, greatest) = bounds.ends(&column.name);
             let (null, value) = (bounds.may_be_null(&column.name), bounds.may_be_value(&column.name));
-            Some(Operand { least, greatest, null, value })
+            Some(Operand { least: least.map(Cow::Owned), greatest: greatest.map(Cow::Owned), null, value })
         }
         // The day of a moment rises with it, so bounds stay bounds.
         Expr::Cast(Cast { expr, field }) if *field.data_type() == DataType::Date32 => {
             let inner = operand(expr, bounds)?;
-            let day = |value: Option<ScalarValue>| match value {
-                Some(value @ ScalarValue::TimestampMicrosecond(_, _)) => value.cast_to(&DataType::Date32).ok(),
+            let day = |value: Option<Cow<'_, ScalarValue>>| match value?.as_ref() {
+                value @ ScalarValue::TimestampMicrosecond(_, _) => {
+                    value.cast_to(&DataType::Date32).ok().map(Cow::Owned)
+                }
                 _ => None,
             };
             Some(Operand { least: day(inner.least), greatest: day(inner.greatest), ..inner })
@@ -129,13 +137,16 @@ fn operand(expr: &Expr, bounds: &FileBounds<'_>) -> Option<Operand> {
 }
 
 fn compare(left: &Expr, op: Operator, right: &Expr, bounds: &FileBounds<'_>) -> Truths {
-    let (Some(left), Some(right)) = (operand(left, bounds), operand(right, bounds)) else {
-        return Truths::ANY;
-    };
-    let order = |a: &Option<ScalarValue>, b: &Option<ScalarValue>| a.as_ref().zip(b.as_ref())?.order();
+    match (operand(left, bounds), operand(right, bounds)) {
+        (Some(left), Some(right)) => compared(&left, op, &right),
+        _ => Truths::ANY,
+    }
+}
+
+fn compared(left: &Operand<'_>, op: Operator, right: &Operand<'_>) -> Truths {
+    let above = order(left.least.as_deref(), right.greatest.as_deref());
+    let below = order(left.greatest.as_deref(), right.least.as_deref());
     let values = left.value && right.value;
-    let above = order(&left.least, &right.greatest);
-    let below = order(&left.greatest, &right.least);
     let less = values && above.is_none_or(Ordering::is_lt);
     let greater = values && below.is_none_or(Ordering::is_gt);
     let equal = values && above.is_none_or(Ordering::is_le) && below.is_none_or(Ordering::is_ge);
@@ -159,15 +170,10 @@ fn compare(left: &Expr, op: Operator, right: &Expr, bounds: &FileBounds<'_>) -> 
     }
 }
 
-trait Ordered {
-    fn order(self) -> Option<Ordering>;
-}
-
-impl Ordered for (&ScalarValue, &ScalarValue) {
-    /// None for values of different types.
-    fn order(self) -> Option<Ordering> {
-        (self.0.data_type() == self.1.data_type()).then(|| self.0.partial_cmp(self.1))?
-    }
+/// How two values compare; none where one is not known, or they are of different types.
+fn order(left: Option<&ScalarValue>, right: Option<&ScalarValue>) -> Option<Ordering> {
+    let (left, right) = (left?, right?);
+    (left.data_type() == right.data_type()).then(|| left.partial_cmp(right))?
 }
 
 /// `LIKE` by the text before the pattern's first wildcard.
@@ -178,7 +184,7 @@ fn matches_pattern(like: &Like, bounds: &FileBounds<'_>) -> Truths {
         return Truths::ANY;
     };
     let (prefix, rest) = pattern.split_at(pattern.find(['%', '_', '\\']).unwrap_or(pattern.len()));
-    let end = |value: &Option<ScalarValue>| match value {
+    let end = |value: &Option<Cow<'_, ScalarValue>>| match value.as_deref() {
         Some(ScalarValue::Utf8(Some(text))) => Some(text.clone()),
         _ => None,
     };

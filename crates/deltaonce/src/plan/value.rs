@@ -58,8 +58,9 @@ impl Literal {
     pub(crate) fn typed(&self, data_type: &DataType, what: &str) -> Result<ScalarValue> {
         let refused = |why: &str| {
             Error::invalid(format!(
-                "{what} is of type {} and cannot be compared with {self}{why}",
-                type_name(data_type)
+                "{what} is of type {} and cannot be compared with {}{why}",
+                type_name(data_type),
+                cut(&self.to_string())
             ))
         };
         if matches!(self, Self::Null) {
@@ -74,8 +75,8 @@ impl Literal {
                 Some(ScalarValue::Boolean(Some(false)))
             }
             (DataType::Utf8, Self::Text(text)) => Some(ScalarValue::Utf8(Some(text.clone()))),
-            (DataType::Utf8, Self::Number(_)) => {
-                return Err(refused("").hint(format!("quote it to compare it as text: '{self}'")));
+            (DataType::Utf8, Self::Number(text)) => {
+                return Err(refused("").hint(format!("quote it to compare it as text: '{}'", cut(text))));
             }
             (DataType::Binary, Self::Binary(bytes)) => Some(ScalarValue::Binary(Some(bytes.clone()))),
             (DataType::Date32, Self::Text(text) | Self::Date(text)) => match date(text) {
@@ -92,7 +93,7 @@ impl Literal {
                     | (Some(Moment { micros, form: Form::Local, .. }), None) => micros,
                     (Some(Moment { form: Form::Local, .. }), Some(_)) => {
                         return Err(refused(", which has no offset from UTC")
-                            .hint(format!("write '{}Z' for UTC, or an offset such as '{0}+02:00'", text.trim())));
+                            .hint(format!("write '{}Z' for UTC, or an offset such as '{0}+02:00'", cut(text.trim()))));
                     }
                     (Some(Moment { form: Form::Offset, .. }), None) => {
                         return Err(refused(", which has an offset").hint("leave the offset away: the column has none"));
@@ -118,6 +119,15 @@ impl Literal {
             Self::Number(text) | Self::Text(text) => text.clone(),
             _ => String::new(),
         }
+    }
+}
+
+/// A text short enough for one line of a message.
+pub(crate) fn cut(text: &str) -> String {
+    const SHOWN: usize = 200;
+    match text.char_indices().nth(SHOWN) {
+        Some((end, _)) => format!("{}…", text.get(..end).unwrap_or_default()),
+        None => text.to_owned(),
     }
 }
 

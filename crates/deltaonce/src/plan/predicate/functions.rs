@@ -2,18 +2,16 @@
 
 use arrow::datatypes::DataType;
 use datafusion::common::ScalarValue;
-use datafusion::functions::expr_fn::{
-    btrim, character_length, coalesce, date_part, ends_with, isnan, lower, starts_with, upper,
-};
-use datafusion::logical_expr::Expr;
+use datafusion::functions::expr_fn::{btrim, character_length, date_part, ends_with, isnan, lower, starts_with, upper};
+use datafusion::logical_expr::{Expr, when};
 use datafusion::sql::sqlparser::ast::{
     DateTimeField, Expr as Sql, Function, FunctionArg, FunctionArgExpr, FunctionArguments,
 };
 
-use super::cut;
-use super::translate::{Translator, Typed, TypedExpr, as_type, condition, shown};
+use super::translate::{Translator, shown};
+use super::types::{Typed, TypedExpr, as_type, condition};
 use crate::error::{Error, Result};
-use crate::plan::value::type_name;
+use crate::plan::value::{cut, type_name};
 
 const TAKEN: &str =
     "lower, upper, trim, length, startswith, endswith, coalesce, year, month, day, date, isnull, isnotnull, isnan";
@@ -121,7 +119,7 @@ pub(super) fn call(translator: &mut Translator<'_>, function: &Function) -> Resu
         }
         ("coalesce" | "nvl" | "ifnull", [first, rest @ ..]) if !rest.is_empty() => {
             let first = typed(translator, first)?;
-            let mut values = vec![first.expr];
+            let mut values = vec![first.expr.clone()];
             for value in rest {
                 values.push(match translator.typed(value)? {
                     Typed::Literal(literal) => Expr::Literal(literal.typed(&first.data_type, &first.what)?, None),
@@ -132,7 +130,7 @@ pub(super) fn call(translator: &mut Translator<'_>, function: &Function) -> Resu
                     }
                 });
             }
-            Ok(of_type(coalesce(values), first.data_type))
+            Ok(of_type(first_value(values).ok_or_else(wrong)?, first.data_type))
         }
         (
             "lower" | "lcase" | "upper" | "ucase" | "trim" | "btrim" | "length" | "len" | "char_length"
@@ -189,8 +187,22 @@ fn is_moment(data_type: &DataType) -> bool {
 fn typed(translator: &mut Translator<'_>, sql: &Sql) -> Result<TypedExpr> {
     match translator.typed(sql)? {
         Typed::Expr(typed) => Ok(typed),
-        Typed::Literal(literal) => Err(Error::invalid(format!("a function of the literal {literal} is not taken"))),
+        Typed::Literal(literal) => {
+            Err(Error::invalid(format!("a function of the literal {} is not taken", cut(&literal.to_string()))))
+        }
     }
+}
+
+/// The first of the values that is not null; none where one but the last is more than a column.
+///
+/// DataFusion's own coalesce cannot be carried out unless its optimizer has turned it into a CASE. That repeats each
+/// value, so what is repeated must not be able to grow.
+fn first_value(mut values: Vec<Expr>) -> Option<Expr> {
+    let last = values.pop()?;
+    values.into_iter().rev().try_fold(last, |otherwise, value| match value {
+        Expr::Column(_) | Expr::Literal(_, _) => when(value.clone().is_not_null(), value).otherwise(otherwise).ok(),
+        _ => None,
+    })
 }
 
 /// The plain arguments of a call; none where it has any of SQL's adornments.
@@ -236,7 +248,6 @@ mod tests {
             character_length(text()),
             starts_with(text(), text()),
             ends_with(text(), text()),
-            coalesce(vec![text(), text()]),
             date_part(text(), text()),
             isnan(lit(1.0)),
         ];

@@ -5,50 +5,38 @@
 
 use std::collections::BTreeSet;
 
-use arrow::datatypes::{DataType, TimeUnit};
+use arrow::datatypes::DataType;
 use datafusion::common::{Column, DFSchema, ScalarValue};
-use datafusion::functions::expr_fn::isnan;
-use datafusion::logical_expr::{Expr, ExprSchemable, Like, Operator, binary_expr, cast, in_list, lit, not, when};
+use datafusion::logical_expr::{Expr, ExprSchemable, Like, Operator, binary_expr, in_list, lit, not};
 use datafusion::sql::sqlparser::ast::{
-    BinaryOperator, CastKind, DataType as SqlType, ExactNumberInfo, Expr as Sql, Ident, TimezoneInfo, TypedString,
-    UnaryOperator, Value,
+    BinaryOperator, CastKind, DataType as SqlType, Expr as Sql, Ident, TimezoneInfo, TypedString, UnaryOperator, Value,
 };
 
 use super::Origin;
-use super::cut;
 use super::functions;
+use super::types::{
+    Typed, TypedExpr, as_type, by_itself, column_type, compare, condition, exact_type, is_comparable, loses_nothing,
+};
 use crate::error::{Error, Result};
-use crate::plan::value::{Decimal, Form, Literal, is_number, moment, type_name};
+use crate::plan::value::{Literal, cut, is_number, type_name};
 use crate::table::schema::TableSchema;
 
 /// Operators inside each other; chains of AND and of OR count as one.
 const MAX_DEPTH: usize = 64;
-
-/// An expression with its type, or a literal that still takes the type of what it meets.
-pub(super) enum Typed {
-    Literal(Literal),
-    Expr(TypedExpr),
-}
-
-pub(super) struct TypedExpr {
-    pub(super) expr: Expr,
-    pub(super) data_type: DataType,
-    /// What it is, for messages.
-    pub(super) what: String,
-    /// Whether its type came out of arithmetic; a literal it meets then need not fit that very type.
-    pub(super) computed: bool,
-}
+/// Expressions in all, literals apart. BETWEEN and some IN repeat an operand, which doubles with each level of nesting.
+const MAX_EXPRESSIONS: usize = 50_000;
 
 pub(super) struct Translator<'a> {
     schema: &'a TableSchema,
     origin: Origin,
     columns: BTreeSet<String>,
     depth: usize,
+    expressions: usize,
 }
 
 impl<'a> Translator<'a> {
     pub(super) fn new(schema: &'a TableSchema, origin: Origin) -> Self {
-        Self { schema, origin, columns: BTreeSet::new(), depth: 0 }
+        Self { schema, origin, columns: BTreeSet::new(), depth: 0, expressions: 0 }
     }
 
     /// Columns met so far.
@@ -62,7 +50,7 @@ impl<'a> Translator<'a> {
             Typed::Literal(Literal::Boolean(value)) => Ok(lit(value)),
             Typed::Literal(Literal::Null) => Ok(Expr::Literal(ScalarValue::Boolean(None), None)),
             Typed::Expr(TypedExpr { expr, data_type: DataType::Boolean, .. }) => Ok(expr),
-            Typed::Literal(literal) => Err(Error::invalid(format!("{literal} is not a condition"))),
+            Typed::Literal(literal) => Err(Error::invalid(format!("{} is not a condition", cut(&literal.to_string())))),
             Typed::Expr(typed) => Err(Error::invalid(format!(
                 "{} is of type {} and not a condition",
                 typed.what,
@@ -75,6 +63,10 @@ impl<'a> Translator<'a> {
         self.depth += 1;
         if self.depth > MAX_DEPTH {
             return Err(Error::invalid(format!("operators are nested more than {MAX_DEPTH} deep")));
+        }
+        self.expressions += usize::from(!matches!(sql, Sql::Value(_)));
+        if self.expressions > MAX_EXPRESSIONS {
+            return Err(Error::invalid(format!("it comes to more than {MAX_EXPRESSIONS} expressions")));
         }
         let typed = self.typed_here(sql);
         self.depth -= 1;
@@ -153,7 +145,7 @@ impl<'a> Translator<'a> {
                     return Err(functions::refuse(&name.value));
                 }
                 let names: Vec<_> = columns.fields().iter().map(|field| field.name().as_str()).collect();
-                let error = Error::invalid(format!("the table has no column '{}'", name.value));
+                let error = Error::invalid(format!("the table has no column '{}'", cut(&name.value)));
                 return Err(match near {
                     Some(near) => error.hint(format!("names are exact: did you mean '{}'?", near.name())),
                     None => error.hint(format!("its columns are {}", cut(&names.join(", ")))),
@@ -177,8 +169,8 @@ impl<'a> Translator<'a> {
                 self.text(text)?
             }
             Value::DoubleQuotedString(text) => {
-                return Err(Error::invalid(format!("\"{text}\" may be a text or a column"))
-                    .hint(format!("write '{text}' for the text, `{text}` for the column")));
+                return Err(Error::invalid(format!("\"{}\" may be a text or a column", cut(text)))
+                    .hint("write it in single quotes for the text, in backticks for the column"));
             }
             Value::Boolean(value) => Literal::Boolean(*value),
             Value::Null => Literal::Null,
@@ -187,7 +179,7 @@ impl<'a> Translator<'a> {
                 None => return Err(Error::invalid(format!("X'{}' is not hexadecimal", cut(digits)))),
             },
             Value::Placeholder(name) => {
-                return Err(Error::invalid(format!("'{name}' stands for a value that is not given"))
+                return Err(Error::invalid(format!("'{}' stands for a value that is not given", cut(name)))
                     .hint("write the value itself"));
             }
             other => return Err(Error::invalid(format!("the literal {} is not taken", cut(&other.to_string())))),
@@ -325,7 +317,7 @@ impl<'a> Translator<'a> {
         match self.typed(sql)? {
             Typed::Literal(Literal::Text(text)) => Ok(Expr::Literal(ScalarValue::Utf8(Some(text)), None)),
             Typed::Expr(TypedExpr { expr, data_type: DataType::Utf8, .. }) => Ok(expr),
-            Typed::Literal(literal) => Err(Error::invalid(format!("{literal} is not a text"))),
+            Typed::Literal(literal) => Err(Error::invalid(format!("{} is not a text", cut(&literal.to_string())))),
             Typed::Expr(typed) => {
                 Err(Error::invalid(format!("{} is of type {} and not a text", typed.what, type_name(&typed.data_type))))
             }
@@ -343,7 +335,7 @@ impl<'a> Translator<'a> {
     }
 
     fn arithmetic(&mut self, left: TypedExpr, op: Operator, right: TypedExpr) -> Result<Typed> {
-        let what = format!("'{} {op} {}'", left.what.trim_matches('\''), right.what.trim_matches('\''));
+        let what = cut(&format!("{} {op} {}", left.what, right.what));
         let refused = || {
             Error::invalid(format!(
                 "{what} computes with {} and {}",
@@ -394,10 +386,6 @@ impl<'a> Translator<'a> {
     }
 }
 
-pub(super) fn condition(expr: Expr) -> Typed {
-    Typed::Expr(TypedExpr { expr, data_type: DataType::Boolean, what: "the condition".to_owned(), computed: false })
-}
-
 fn negate(expr: Expr, negated: bool) -> Expr {
     if negated { not(expr) } else { expr }
 }
@@ -425,7 +413,7 @@ fn bytes(digits: &str) -> Option<Vec<u8>> {
 
 fn typed_string(typed: &TypedString) -> Result<Typed> {
     let Some(text) = typed.value.clone().into_string() else {
-        return Err(Error::invalid(format!("{typed} is not a literal")));
+        return Err(Error::invalid(format!("{} is not a literal", cut(&typed.to_string()))));
     };
     match &typed.data_type {
         SqlType::Date => Ok(Typed::Literal(Literal::Date(text))),
@@ -448,164 +436,4 @@ fn balanced(mut parts: Vec<Expr>, op: Operator) -> Expr {
         parts = pairs;
     }
     parts.pop().unwrap_or_else(|| lit(op == Operator::And))
-}
-
-/// A literal that meets no column, with the type it has of its own.
-pub(super) fn by_itself(literal: &Literal) -> Result<TypedExpr> {
-    let data_type = match literal {
-        Literal::Number(text) => match Decimal::parse(text).and_then(Decimal::decimal_type) {
-            Some((precision, 0)) if precision <= 18 => DataType::Int64,
-            Some((precision, scale)) => DataType::Decimal128(precision, scale),
-            None => return Err(Error::invalid(format!("the number {} has too many digits", cut(text)))),
-        },
-        Literal::Text(_) => DataType::Utf8,
-        Literal::Boolean(_) | Literal::Null => DataType::Boolean,
-        Literal::Date(_) => DataType::Date32,
-        Literal::Timestamp(text) => {
-            let zone = moment(text).is_some_and(|moment| moment.form == Form::Offset);
-            DataType::Timestamp(TimeUnit::Microsecond, zone.then(|| "UTC".into()))
-        }
-        Literal::Binary(_) => DataType::Binary,
-    };
-    let value = literal.typed(&data_type, "the literal")?;
-    Ok(TypedExpr { expr: Expr::Literal(value, None), data_type, what: literal.to_string(), computed: true })
-}
-
-fn compare(left: Typed, op: Operator, right: Typed) -> Result<Expr> {
-    let meets = |literal: &Literal, other: &TypedExpr| {
-        // A number may lie beyond what a computed type can hold; the two are then brought to one type.
-        if other.computed && is_number(&other.data_type) && !other.data_type.is_floating() && *literal != Literal::Null
-        {
-            return by_itself(literal);
-        }
-        let value = literal.typed(&other.data_type, &other.what)?;
-        Ok(TypedExpr {
-            expr: Expr::Literal(value, None),
-            data_type: other.data_type.clone(),
-            what: literal.to_string(),
-            computed: false,
-        })
-    };
-    let (left, right) = match (left, right) {
-        (Typed::Expr(left), Typed::Expr(right)) => (left, right),
-        (Typed::Expr(left), Typed::Literal(literal)) => {
-            let right = meets(&literal, &left)?;
-            (left, right)
-        }
-        (Typed::Literal(literal), Typed::Expr(right)) => (meets(&literal, &right)?, right),
-        (Typed::Literal(left), Typed::Literal(right)) => (by_itself(&left)?, by_itself(&right)?),
-    };
-    let Some(data_type) = common_type(&left.data_type, &right.data_type).filter(is_comparable) else {
-        return Err(Error::invalid(format!(
-            "{} is of type {} and cannot be compared with {}, which is of type {}",
-            left.what,
-            type_name(&left.data_type),
-            right.what,
-            type_name(&right.data_type)
-        )));
-    };
-    let (left, right) = (as_type(&left, &data_type), as_type(&right, &data_type));
-    if data_type.is_floating() {
-        return Ok(binary_expr(normal_float(left, &data_type)?, op, normal_float(right, &data_type)?));
-    }
-    Ok(binary_expr(left, op, right))
-}
-
-fn is_comparable(data_type: &DataType) -> bool {
-    is_number(data_type)
-        || matches!(
-            data_type,
-            DataType::Boolean | DataType::Utf8 | DataType::Binary | DataType::Date32 | DataType::Timestamp(_, _)
-        )
-}
-
-/// The type that holds all values of both, if there is one.
-fn common_type(left: &DataType, right: &DataType) -> Option<DataType> {
-    if left == right {
-        return Some(left.clone());
-    }
-    if left.is_integer() && right.is_integer() {
-        return Some(if loses_nothing(left, right) { right.clone() } else { left.clone() });
-    }
-    let double = DataType::Float64;
-    if left.is_floating() || right.is_floating() {
-        return (loses_nothing(left, &double) && loses_nothing(right, &double)).then_some(double);
-    }
-    match (exact_type(left), exact_type(right)) {
-        (DataType::Decimal128(p1, s1), DataType::Decimal128(p2, s2)) => {
-            let scale = s1.max(s2);
-            let whole = (i16::from(p1) - i16::from(s1)).max(i16::from(p2) - i16::from(s2));
-            let precision = u8::try_from(whole + i16::from(scale)).ok()?;
-            (precision <= 38).then_some(DataType::Decimal128(precision, scale))
-        }
-        _ => None,
-    }
-}
-
-/// The decimal type that holds all values of an integer type; other types as they are.
-fn exact_type(data_type: &DataType) -> DataType {
-    match data_type {
-        DataType::Int8 => DataType::Decimal128(3, 0),
-        DataType::Int16 => DataType::Decimal128(5, 0),
-        DataType::Int32 => DataType::Decimal128(10, 0),
-        DataType::Int64 => DataType::Decimal128(19, 0),
-        other => other.clone(),
-    }
-}
-
-/// Whether every value of `from` has its own value of `to`, written alike by Spark and DataFusion, or is a day of a
-/// moment, which both take in UTC.
-fn loses_nothing(from: &DataType, to: &DataType) -> bool {
-    use DataType::{Boolean, Date32, Decimal128, Float32, Float64, Int8, Int16, Int32, Int64, Timestamp, Utf8};
-    match (from, to) {
-        _ if from == to => true,
-        (Int8, Int16 | Int32 | Int64) | (Int16, Int32 | Int64) | (Int32, Int64) => true,
-        (Int8 | Int16 | Int32 | Float32, Float64) => true,
-        (Int8 | Int16 | Int32 | Int64 | Date32 | Boolean, Utf8) => true,
-        (Date32, Timestamp(_, _)) | (Timestamp(_, _), Date32) => true,
-        (Int8 | Int16 | Int32 | Int64 | Decimal128(_, _), Decimal128(precision, scale)) => match exact_type(from) {
-            Decimal128(p, s) => s <= *scale && i16::from(p) - i16::from(s) <= i16::from(*precision) - i16::from(*scale),
-            _ => false,
-        },
-        _ => false,
-    }
-}
-
-pub(super) fn as_type(typed: &TypedExpr, data_type: &DataType) -> Expr {
-    if typed.data_type == *data_type { typed.expr.clone() } else { cast(typed.expr.clone(), data_type.clone()) }
-}
-
-/// A float as Spark compares it: every NaN the same one, and -0.0 as 0.0.
-fn normal_float(expr: Expr, data_type: &DataType) -> Result<Expr> {
-    let (nan, zero) = match data_type {
-        DataType::Float32 => (lit(f32::NAN), lit(0.0_f32)),
-        _ => (lit(f64::NAN), lit(0.0_f64)),
-    };
-    when(isnan(expr.clone()), nan)
-        .otherwise(expr + zero)
-        .map_err(|e| Error::internal("floats cannot be compared").caused_by(e))
-}
-
-/// The table's type of a SQL type's name.
-fn column_type(sql: &SqlType) -> Option<DataType> {
-    Some(match sql {
-        SqlType::TinyInt(None) => DataType::Int8,
-        SqlType::SmallInt(None) => DataType::Int16,
-        SqlType::Int(None) | SqlType::Integer(None) => DataType::Int32,
-        SqlType::BigInt(None) => DataType::Int64,
-        SqlType::Float(ExactNumberInfo::None) | SqlType::Real => DataType::Float32,
-        SqlType::Double(ExactNumberInfo::None) => DataType::Float64,
-        SqlType::Decimal(ExactNumberInfo::PrecisionAndScale(precision, scale))
-        | SqlType::Numeric(ExactNumberInfo::PrecisionAndScale(precision, scale)) => {
-            let (precision, scale) = (u8::try_from(*precision).ok()?, i8::try_from(*scale).ok()?);
-            ((1..=38).contains(&precision) && scale >= 0 && i16::from(scale) <= i16::from(precision))
-                .then_some(DataType::Decimal128(precision, scale))?
-        }
-        SqlType::Boolean | SqlType::Bool => DataType::Boolean,
-        SqlType::String(None) => DataType::Utf8,
-        SqlType::Date => DataType::Date32,
-        SqlType::Timestamp(None, TimezoneInfo::None) => DataType::Timestamp(TimeUnit::Microsecond, Some("UTC".into())),
-        SqlType::TimestampNtz(None) => DataType::Timestamp(TimeUnit::Microsecond, None),
-        _ => return None,
-    })
 }
