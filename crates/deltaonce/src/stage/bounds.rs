@@ -109,7 +109,9 @@ enum End {
 
 fn json(data_type: &DataType, value: Value, end: End) -> Option<String> {
     match (value, data_type) {
-        (Value::Integer(days), DataType::Date32) => text::date(i32::try_from(days).ok()?).map(|date| format!("\"{date}\"")),
+        (Value::Integer(days), DataType::Date32) => {
+            text::date(i32::try_from(days).ok()?).map(|date| format!("\"{date}\""))
+        }
         (Value::Integer(micros), DataType::Timestamp(_, zone)) => timestamp(micros, zone.is_some(), end),
         (Value::Integer(number), _) => Some(number.to_string()),
         (Value::Decimal(unscaled), DataType::Decimal128(_, scale)) => Some(text::decimal(unscaled, *scale)),

@@ -69,7 +69,11 @@ impl Files {
         // The Arrow schema that the writer would put into the footer says nothing that Parquet's own types do not say here.
         let options = ArrowWriterOptions::new().with_properties(self.properties(first)).with_skip_arrow_metadata(true);
         let writer = ArrowWriter::try_new_with_options(sink, self.partitioning.file_schema().clone(), options)
-            .map_err(|e| Error::unsupported("the table has a column that is not written to Parquet").detail(e.to_string()).caused_by(e))?;
+            .map_err(|e| {
+                Error::unsupported("the table has a column that is not written to Parquet")
+                    .detail(e.to_string())
+                    .caused_by(e)
+            })?;
         Ok(DataFile { writer, observed: self.stats.observe(), partition })
     }
 

@@ -222,8 +222,7 @@ fn panicked(error: tokio::task::JoinError) -> Error {
 /// Cuts a batch into pieces that are not copied.
 fn slices(batch: &RecordBatch) -> impl Iterator<Item = RecordBatch> {
     let rows = batch.num_rows();
-    let bytes: usize =
-        batch.columns().iter().map(|column| column.to_data().get_slice_memory_size().unwrap_or(0)).sum();
+    let bytes: usize = batch.columns().iter().map(|column| column.to_data().get_slice_memory_size().unwrap_or(0)).sum();
     let fit = (rows * SLICE_BYTES).checked_div(bytes).unwrap_or(rows).clamp(1, SLICE_ROWS);
     (0..rows).step_by(fit).map(move |start| batch.slice(start, fit.min(rows - start)))
 }

@@ -6,8 +6,8 @@ use std::sync::Arc;
 use arrow::array::{Array, ArrayRef, AsArray, UInt32Array};
 use arrow::compute::take_record_batch;
 use arrow::datatypes::{
-    DataType, Date32Type, Decimal128Type, Float32Type, Float64Type, Int8Type, Int16Type, Int32Type, Int64Type, SchemaRef,
-    TimeUnit, TimestampMicrosecondType,
+    DataType, Date32Type, Decimal128Type, Float32Type, Float64Type, Int8Type, Int16Type, Int32Type, Int64Type,
+    SchemaRef, TimeUnit, TimestampMicrosecondType,
 };
 use arrow::record_batch::RecordBatch;
 use arrow::row::{OwnedRow, RowConverter, SortField};
@@ -85,18 +85,15 @@ impl Partitioning {
     pub(super) fn values(&self, batch: &RecordBatch, row: usize) -> Result<Values> {
         self.columns
             .iter()
-            .map(|(index, name, data_type)| {
-                Ok((name.clone(), value(name, data_type, batch.column(*index), row)?))
-            })
+            .map(|(index, name, data_type)| Ok((name.clone(), value(name, data_type, batch.column(*index), row)?)))
             .collect()
     }
 
     fn file_rows(&self, batch: &RecordBatch) -> Result<RecordBatch> {
         let columns: Vec<ArrayRef> = self.file_columns.iter().map(|index| batch.column(*index).clone()).collect();
         let options = arrow::record_batch::RecordBatchOptions::new().with_row_count(Some(batch.num_rows()));
-        RecordBatch::try_new_with_options(self.file_schema.clone(), columns, &options).map_err(|e| {
-            Error::internal(format!("rows do not have the table's columns: {e}")).caused_by(e)
-        })
+        RecordBatch::try_new_with_options(self.file_schema.clone(), columns, &options)
+            .map_err(|e| Error::internal(format!("rows do not have the table's columns: {e}")).caused_by(e))
     }
 }
 

@@ -56,13 +56,16 @@ impl Settings {
             "lz4" | "lz4_raw" | "lz4raw" => (Compression::LZ4_RAW, ".lz4raw.parquet"),
             "uncompressed" | "none" => (Compression::UNCOMPRESSED, ".parquet"),
             _ => {
-                return Err(Error::unsupported(format!("the table property {COMPRESSION} is '{codec}', which is not written"))
-                    .hint("set it to snappy, zstd, gzip, lz4_raw or uncompressed"));
+                return Err(Error::unsupported(format!(
+                    "the table property {COMPRESSION} is '{codec}', which is not written"
+                ))
+                .hint("set it to snappy, zstd, gzip, lz4_raw or uncompressed"));
             }
         };
         let indexed = match (properties.get(STATS_COLUMNS), properties.get(INDEXED_COLUMNS)) {
             (Some(text), _) => Indexed::Columns(
-                column_paths(text).ok_or_else(|| invalid(STATS_COLUMNS, text, "a list of columns separated by commas"))?,
+                column_paths(text)
+                    .ok_or_else(|| invalid(STATS_COLUMNS, text, "a list of columns separated by commas"))?,
             ),
             (None, None) => Indexed::First(DEFAULT_INDEXED),
             (None, Some(text)) => match text.trim().parse::<i64>() {

@@ -27,7 +27,12 @@ struct Node {
 #[derive(Debug)]
 enum Kind {
     /// A field that is not a struct. `parquet` is the place of its (first) column among the file's.
-    Leaf { leaf: usize, parquet: usize, data_type: DataType, indexed: bool },
+    Leaf {
+        leaf: usize,
+        parquet: usize,
+        data_type: DataType,
+        indexed: bool,
+    },
     Struct(Vec<Node>),
 }
 

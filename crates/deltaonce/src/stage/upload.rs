@@ -183,7 +183,9 @@ async fn upload(object: Arc<Object>, mut pieces: mpsc::Receiver<Piece>) -> Resul
     match (error, aborted) {
         (None, Ok(())) => Ok(()),
         (Some(e), Ok(())) => Err(failed(&object.path, e)),
-        (Some(e), Err(left)) => Err(failed(&object.path, e).detail(format!("its parts may be left in the store: {left}"))),
+        (Some(e), Err(left)) => {
+            Err(failed(&object.path, e).detail(format!("its parts may be left in the store: {left}")))
+        }
         (None, Err(left)) => Err(failed(&object.path, left)),
     }
 }

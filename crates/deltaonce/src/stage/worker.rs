@@ -136,7 +136,13 @@ impl Worker<'_> {
     }
 
     /// Bytes by which the partition's file grew.
-    fn write(&mut self, partition: Option<OwnedRow>, batch: &RecordBatch, first: usize, rows: &RecordBatch) -> Result<u64> {
+    fn write(
+        &mut self,
+        partition: Option<OwnedRow>,
+        batch: &RecordBatch,
+        first: usize,
+        rows: &RecordBatch,
+    ) -> Result<u64> {
         let mut open = match self.open.remove(&partition) {
             Some(open) => open,
             None => {
@@ -176,7 +182,8 @@ impl Worker<'_> {
     fn close(&mut self, open: Open) -> Result<()> {
         let closed = open.file.close(self.files)?;
         self.closing.push_back(closed);
-        while self.closing.len() > CLOSING_FILES || self.closing.iter().map(Closed::held).sum::<usize>() > CLOSING_BYTES {
+        while self.closing.len() > CLOSING_FILES || self.closing.iter().map(Closed::held).sum::<usize>() > CLOSING_BYTES
+        {
             let Some(oldest) = self.closing.pop_front() else { break };
             self.adds.push(oldest.wait()?);
         }
