@@ -17,3 +17,4 @@ pub use error::{Error, ErrorKind, Result};
 pub use host::{Host, SystemHost};
 pub use load::{Contract, Identity, Load, NullKeys, Order, OrderColumn, Scope, TableSpec};
 pub use receipt::{ByteCounts, FileCounts, Outcome, Receipt, RowCounts};
+pub use source::csv::CsvOptions;

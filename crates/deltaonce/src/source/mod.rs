@@ -1,5 +1,11 @@
 //! Where rows come from: files and batches, as a stream of record batches that know where each row stood.
 
+pub(crate) mod csv;
+pub(crate) mod json;
+
+mod chunks;
+mod names;
+
 use std::fmt;
 use std::sync::Arc;
 
