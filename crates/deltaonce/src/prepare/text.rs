@@ -149,3 +149,5 @@ fn boolean(text: &str) -> Result<bool, Why> {
     }
 }
 
+#[cfg(test)]
+mod tests;

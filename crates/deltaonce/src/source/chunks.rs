@@ -195,8 +195,11 @@ where
         })
         .try_buffered(parallelism.max(1))
         .try_flatten();
-    stream::try_unfold(batches, |mut batches| async move { Ok(batches.try_next().await?.map(|batch| (batch, batches))) })
-        .boxed()
+    stream::try_unfold(
+        batches,
+        |mut batches| async move { Ok(batches.try_next().await?.map(|batch| (batch, batches))) },
+    )
+    .boxed()
 }
 
 /// Where records stood that start with `lines`, in order.

@@ -165,8 +165,10 @@ impl Reader {
             return Ok(None);
         }
         let options = RecordBatchOptions::new().with_row_count(Some(rows));
-        let rows = RecordBatch::try_new_with_options(self.layout.schema.clone(), arrays, &options)
-            .map_err(|error| Error::internal(format!("{} was read into unequal columns", self.name)).caused_by(error))?;
+        let rows =
+            RecordBatch::try_new_with_options(self.layout.schema.clone(), arrays, &options).map_err(|error| {
+                Error::internal(format!("{} was read into unequal columns", self.name)).caused_by(error)
+            })?;
         Ok(Some(SourceBatch { rows, places }))
     }
 
@@ -195,9 +197,7 @@ fn refuse_fault(name: &Arc<str>, faulty: Faulty, names: &[String]) -> Error {
         }
         Fault::StrayQuote => Error::refused(format!("{place}: {column} has a quote but does not start with it"))
             .hint(format!("{doubled}; if quotes mean nothing in this file, declare that it has none")),
-        Fault::AfterQuote => {
-            Error::refused(format!("{place}: {column} goes on after its closing quote")).hint(doubled)
-        }
+        Fault::AfterQuote => Error::refused(format!("{place}: {column} goes on after its closing quote")).hint(doubled),
         Fault::OpenQuote => Error::refused(format!("{place}: {column} starts with a quote that is never closed"))
             .hint("the file may be cut short"),
         Fault::Overlong => chunks::refuse_overlong(&place).hint("a quote may have been left open"),
@@ -205,3 +205,5 @@ fn refuse_fault(name: &Arc<str>, faulty: Faulty, names: &[String]) -> Error {
     }
 }
 
+#[cfg(test)]
+mod tests;

@@ -104,13 +104,7 @@ impl Reader {
     }
 
     /// Adds the object on a line, or nothing if the line is blank. After an error `objects` has a row in part.
-    fn object<'a>(
-        &self,
-        line: &'a str,
-        number: u64,
-        names: &mut Names<'_>,
-        objects: &mut Objects<'a>,
-    ) -> Result<()> {
+    fn object<'a>(&self, line: &'a str, number: u64, names: &mut Names<'_>, objects: &mut Objects<'a>) -> Result<()> {
         let text = line.trim_matches([' ', '\t', '\r']);
         if text.is_empty() {
             return Ok(());
@@ -131,8 +125,9 @@ impl Reader {
         })?;
         if let Err(malformed) = scanned {
             let byte = malformed.at + 1 + (line.len() - line.trim_start_matches([' ', '\t', '\r']).len());
-            let error = Error::refused(format!("{}: this is not one JSON object, from byte {byte} on", self.place(number)))
-                .detail(shown(text));
+            let error =
+                Error::refused(format!("{}: this is not one JSON object, from byte {byte} on", self.place(number)))
+                    .detail(shown(text));
             return Err(if text.starts_with('[') {
                 error.hint("NDJSON has one object a line, without an array around them")
             } else {
@@ -191,3 +186,5 @@ impl Reader {
     }
 }
 
+#[cfg(test)]
+mod tests;

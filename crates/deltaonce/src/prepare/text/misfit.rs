@@ -46,8 +46,12 @@ impl Why {
     /// What to do about it, where that is not plain.
     fn hint(self) -> Option<&'static str> {
         match self {
-            Self::NoOffset => Some("say the offset in the file, as in 2026-10-05T04:12:00Z or 2026-10-05T04:12:00+02:00"),
-            Self::HasOffset => Some("a timestamp_ntz has no zone; leave the offset out, or make the column a timestamp"),
+            Self::NoOffset => {
+                Some("say the offset in the file, as in 2026-10-05T04:12:00Z or 2026-10-05T04:12:00+02:00")
+            }
+            Self::HasOffset => {
+                Some("a timestamp_ntz has no zone; leave the offset out, or make the column a timestamp")
+            }
             Self::NotReadable => Some("load this column from Parquet or Arrow"),
             Self::IsString => Some("write the value without quotes if it is meant as this type"),
             _ => None,
