@@ -140,8 +140,42 @@ pub(crate) fn float64(text: &str) -> Result<f64, Why> {
             _ => Err(Why::unless_empty(text, Why::NotNumber)),
         };
     }
+    if let Some(value) = short_float64(text) {
+        return Ok(value);
+    }
     let value: f64 = text.parse().map_err(|_| Why::NotNumber)?;
     if value.is_infinite() { Err(Why::OutOfRange) } else { Ok(value) }
+}
+
+/// Reads `[-]digits[.digits]` of at most 15 digits, which most numbers are, faster than Rust's own way: such digits as
+/// one number and the power of ten below 16 are both exact doubles, so that their quotient is the nearest double.
+#[inline]
+fn short_float64(text: &str) -> Option<f64> {
+    const POWERS: [f64; 16] = [1e0, 1e1, 1e2, 1e3, 1e4, 1e5, 1e6, 1e7, 1e8, 1e9, 1e10, 1e11, 1e12, 1e13, 1e14, 1e15];
+    let (negative, digits) = match text.as_bytes() {
+        [b'-', digits @ ..] => (true, digits),
+        digits => (false, digits),
+    };
+    if digits.len() > 16 {
+        return None;
+    }
+    let (mut mantissa, mut seen, mut point) = (0_i64, 0, None);
+    for &byte in digits {
+        let digit = byte.wrapping_sub(b'0');
+        if digit <= 9 {
+            mantissa = mantissa * 10 + i64::from(digit);
+            seen += 1;
+        } else if byte == b'.' && point.is_none() {
+            point = Some(seen);
+        } else {
+            return None;
+        }
+    }
+    if seen == 0 || seen > 15 {
+        return None;
+    }
+    let value = mantissa as f64 / POWERS.get(seen - point.unwrap_or(seen))?;
+    Some(if negative { -value } else { value })
 }
 
 /// As [`float64`], for floats.

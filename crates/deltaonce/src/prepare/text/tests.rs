@@ -250,6 +250,11 @@ proptest! {
     }
 
     #[test]
+    fn doubles_agree_with_rust(text in "-?([0-9]{1,9}\\.?[0-9]{0,9}|\\.[0-9]{1,17})") {
+        prop_assert_eq!(float64(&text).map(f64::to_bits), Ok(text.parse::<f64>().unwrap().to_bits()));
+    }
+
+    #[test]
     fn days_agree_with_chrono(days in -719_162_i32..2_932_897) {
         let date = chrono::NaiveDate::default() + chrono::TimeDelta::days(i64::from(days));
         prop_assert_eq!(date32(&date.format("%Y-%m-%d").to_string()), Ok(days));

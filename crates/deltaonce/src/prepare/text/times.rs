@@ -22,20 +22,21 @@ impl Zone {
 }
 
 /// A number of exactly `N` digits.
-fn fixed<const N: usize>(digits: [u8; N]) -> Option<i64> {
-    let mut value = 0;
+#[inline]
+fn fixed<const N: usize>(digits: [u8; N]) -> Option<i32> {
+    let (mut value, mut all_digits) = (0, true);
+    // All digits are looked at, good or not: there is nothing to predict, which is faster than to stop at the first.
     for byte in digits {
         let digit = byte.wrapping_sub(b'0');
-        if digit > 9 {
-            return None;
-        }
-        value = value * 10 + i64::from(digit);
+        all_digits &= digit <= 9;
+        value = value * 10 + i32::from(digit);
     }
-    Some(value)
+    all_digits.then_some(value)
 }
 
 /// Days since 1970-01-01 of a day in the proleptic Gregorian calendar, years 1 to 9999 as Delta has them.
-fn days(year: i64, month: i64, day: i64) -> Option<i64> {
+#[inline]
+fn days(year: i32, month: i32, day: i32) -> Option<i32> {
     let leap = year % 4 == 0 && (year % 100 != 0 || year % 400 == 0);
     let last = match month {
         1 | 3 | 5 | 7 | 8 | 10 | 12 => 31,
@@ -54,7 +55,8 @@ fn days(year: i64, month: i64, day: i64) -> Option<i64> {
     Some(year * 365 + year / 4 - year / 100 + year / 400 + day_of_year - 719_468)
 }
 
-fn date(text: [u8; 10], otherwise: Why) -> Result<i64, Why> {
+#[inline]
+fn date(text: [u8; 10], otherwise: Why) -> Result<i32, Why> {
     let [y1, y2, y3, y4, b'-', m1, m2, b'-', d1, d2] = text else { return Err(otherwise) };
     match (fixed([y1, y2, y3, y4]), fixed([m1, m2]), fixed([d1, d2])) {
         (Some(year), Some(month), Some(day)) => days(year, month, day).ok_or(Why::NoSuchDay),
@@ -67,8 +69,7 @@ pub(crate) fn date32(text: &str) -> Result<i32, Why> {
     let Ok(bytes) = <[u8; 10]>::try_from(text.as_bytes()) else {
         return Err(Why::unless_empty(text, Why::NotDate));
     };
-    let days = date(bytes, Why::NotDate)?;
-    i32::try_from(days).map_err(|_| Why::OutOfRange)
+    date(bytes, Why::NotDate)
 }
 
 /// `YYYY-MM-DD`, `T` or a space, `HH:MM:SS`, a fraction or none, an offset or none, as microseconds since 1970-01-01
@@ -89,7 +90,7 @@ pub(crate) fn timestamp_micros(text: &str, zone: Zone) -> Result<i64, Why> {
         return Err(Why::NoSuchTime);
     }
     let (micros, rest) = fraction(rest)?;
-    let seconds = days * SECONDS_PER_DAY + hour * 3_600 + minute * 60 + second;
+    let seconds = i64::from(days) * SECONDS_PER_DAY + i64::from(hour * 3_600 + minute * 60 + second);
     match (zone, rest) {
         (Zone::Forbidden, []) => Ok(seconds * MICROS_PER_SECOND + micros),
         (Zone::Forbidden, rest) => Err(offset(rest).map_or(not, |_| Why::HasOffset)),
@@ -104,6 +105,13 @@ pub(crate) fn timestamp_micros(text: &str, zone: Zone) -> Result<i64, Why> {
 /// Reads `.digits`, if there, as microseconds, and gives what follows.
 fn fraction(text: &[u8]) -> Result<(i64, &[u8]), Why> {
     let [b'.', text @ ..] = text else { return Ok((0, text)) };
+    // Microseconds and then something else, most times.
+    if let Some((digits, rest)) = text.split_first_chunk::<6>()
+        && !matches!(rest, [b'0'..=b'9', ..])
+        && let Some(micros) = fixed(*digits)
+    {
+        return Ok((i64::from(micros), rest));
+    }
     let end = text.iter().position(|byte| !byte.is_ascii_digit()).unwrap_or(text.len());
     let (digits, rest) = text.split_at(end);
     if digits.is_empty() {
@@ -134,8 +142,8 @@ fn offset(text: &[u8]) -> Option<i64> {
         return None;
     }
     match east {
-        b'+' => Some(seconds),
-        b'-' => Some(-seconds),
+        b'+' => Some(i64::from(seconds)),
+        b'-' => Some(i64::from(-seconds)),
         _ => None,
     }
 }
