@@ -7,5 +7,6 @@ pub(crate) mod content;
 pub(crate) mod index;
 pub(crate) mod keys;
 pub(crate) mod stream;
+pub(crate) mod text;
 mod tie;
 pub(crate) mod winners;

@@ -2,6 +2,7 @@
 
 mod arrow_ipc;
 mod batches;
+mod chunks;
 pub(crate) mod csv;
 mod fault;
 mod format;
@@ -9,6 +10,7 @@ mod given;
 mod input;
 pub(crate) mod json;
 mod listing;
+mod names;
 mod object;
 mod open;
 mod parquet;
@@ -22,9 +24,6 @@ use arrow::record_batch::RecordBatch;
 pub use csv::CsvOptions;
 pub use format::Format;
 pub use given::Source;
-#[allow(unused_imports, reason = "named by whoever carries out a load")]
-pub(crate) use given::StorageOptions;
-#[allow(unused_imports, reason = "named by whoever carries out a load")]
 pub(crate) use open::OpenSource;
 
 /// What one number of a [`Place`] counts.
