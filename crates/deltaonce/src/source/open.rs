@@ -9,11 +9,9 @@ use arrow::error::ArrowError;
 use arrow::record_batch::RecordBatch;
 use futures::stream::{self, BoxStream};
 use futures::{StreamExt, TryStreamExt};
-use object_store::ObjectStore;
-use object_store::path::Path;
 
 use super::format::Format;
-use super::given::{Rows, Source, StorageOptions};
+use super::given::{Rows, Source};
 use super::input::{Given, Input, InputPlace, given_stream};
 use super::{CsvOptions, SourceBatch, arrow_ipc, batches, csv, json, listing, parquet, worker};
 use crate::error::{Error, Result};

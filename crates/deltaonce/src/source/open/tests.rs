@@ -9,10 +9,6 @@ use tempfile::TempDir;
 
 use super::*;
 
-fn nowhere(_: &str, _: &StorageOptions) -> Result<(Arc<dyn ObjectStore>, Path)> {
-    Err(Error::invalid("no store"))
-}
-
 fn batch<const N: usize>(columns: [(&str, ArrayRef); N]) -> RecordBatch {
     RecordBatch::try_from_iter(columns).unwrap()
 }
