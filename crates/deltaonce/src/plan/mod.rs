@@ -10,6 +10,7 @@ mod probe;
 mod rewrite;
 pub(crate) mod source_keys;
 pub(crate) mod target;
+pub(crate) mod value;
 
 use std::collections::BTreeSet;
 use std::fmt::Debug;

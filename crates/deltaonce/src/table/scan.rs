@@ -5,8 +5,7 @@
 
 use std::sync::Arc;
 
-use arrow::array::{Array, ArrayRef, RecordBatch, RecordBatchOptions, StringArray, new_null_array};
-use arrow::compute::{CastOptions, cast_with_options};
+use arrow::array::{Array, ArrayRef, RecordBatch, RecordBatchOptions, new_null_array};
 use arrow::datatypes::{DataType, Field, Fields, Schema, SchemaRef, TimeUnit};
 use datafusion::common::ScalarValue;
 use futures::StreamExt;
@@ -21,10 +20,11 @@ use tokio::sync::mpsc;
 use tokio::task::{JoinHandle, spawn_blocking};
 
 use crate::error::{Error, Result};
+use crate::plan::value::partition_value;
 use crate::table::actions::AddFile;
-use crate::table::conform::conform;
 use crate::table::data_file::{DataFile, unreadable};
 use crate::table::schema::TableSchema;
+use crate::table::widen::widen;
 
 /// Rows of a batch, at most.
 const BATCH_ROWS: usize = 8192;
@@ -76,33 +76,13 @@ where
     stream::try_unfold(Scan::Unopened(start, each), |scan| scan.next()).boxed()
 }
 
-/// The value of the partition column with the type `data_type` that the log writes as `text` (protocol, "Partition
-/// Value Serialization"); the empty text is null.
-///
-/// # Errors
-/// `Unsupported` where the text is no value of the type.
-pub(crate) fn partition_scalar(text: Option<&str>, data_type: &DataType) -> Result<ScalarValue> {
-    let null = || ScalarValue::try_new_null(data_type).map_err(|e| strange_partition("null", data_type).caused_by(e));
-    let Some(text) = text.filter(|text| !text.is_empty()) else { return null() };
-    let texts = StringArray::from(vec![text]);
-    // Text without an offset is UTC, which is how the cast reads it for a column in UTC.
-    let options = CastOptions { safe: false, ..CastOptions::default() };
-    let values = cast_with_options(&texts, data_type, &options)
-        .map_err(|e| strange_partition(&format!("'{text}'"), data_type).caused_by(e))?;
-    ScalarValue::try_from_array(&values, 0).map_err(|e| strange_partition(text, data_type).caused_by(e))
-}
-
-fn strange_partition(value: &str, data_type: &DataType) -> Error {
-    Error::unsupported(format!("the log gives the partition value {value}, which is not of the type {data_type}"))
-}
-
 /// Where the values of one asked column come from.
 #[derive(Debug, Clone)]
 enum Origin {
     /// From the file, if it has a column of that name.
     File,
-    /// From the log.
-    Partition(Option<String>),
+    /// From the log, if the file's entry says it.
+    Partition(Option<Option<String>>),
 }
 
 #[derive(Debug)]
@@ -120,7 +100,7 @@ impl Wanted {
             .iter()
             .map(|field| {
                 if schema.is_partition_column(field.name()) {
-                    Origin::Partition(file.partition_values.get(field.name()).cloned().flatten())
+                    Origin::Partition(file.partition_values.get(field.name()).cloned())
                 } else {
                     Origin::File
                 }
@@ -315,8 +295,13 @@ impl Shape {
             .zip(wanted.schema.fields())
             .map(|((place, origin), field)| match (place, origin) {
                 (_, Origin::Partition(text)) => {
-                    partition_scalar(text.as_deref(), field.data_type()).map(Fill::Value).map_err(|e| {
-                        e.detail(format!("partition column '{}' of data file '{}'", field.name(), wanted.path))
+                    let value = text.as_ref().and_then(|text| partition_value(text.as_deref(), field.data_type()));
+                    value.map(Fill::Value).ok_or_else(|| {
+                        let (column, file, data_type) = (field.name(), &wanted.path, field.data_type());
+                        let text = text.as_ref().map_or("nothing".to_owned(), |text| format!("{text:?}"));
+                        Error::unsupported(format!(
+                            "data file '{file}' has no value of the type {data_type} in partition column '{column}' but {text}"
+                        ))
                     })
                 }
                 // A batch holds the asked roots in the file's order.
@@ -343,7 +328,7 @@ impl Shape {
             .map(|(fill, field)| -> Result<ArrayRef> {
                 match fill {
                     Fill::Column(index) => {
-                        conform(batch.column(*index), field.data_type()).map_err(|e| strange(field.name()).caused_by(e))
+                        widen(batch.column(*index), field.data_type()).map_err(|e| strange(field.name()).caused_by(e))
                     }
                     Fill::Value(value) => value.to_array_of_size(count).map_err(|e| strange(field.name()).caused_by(e)),
                     Fill::Null => Ok(new_null_array(field.data_type(), count)),

@@ -141,6 +141,8 @@ async fn what_cannot_be_read_rightly_is_an_error_that_names_the_file() {
     let (broken_store, broken) =
         stored(b"PAR1 this is no Parquet at all, only its mark at both ends PAR1".to_vec(), &[]).await;
     let odd = schema(&[("a", DataType::Date32)], &[]);
+    let partitioned = schema(&[("a", DataType::Date32)], &["a"]);
+    let no_date = AddFile { partition_values: [("a".to_owned(), Some("5".to_owned()))].into(), ..good.clone() };
     let table = schema(&fields, &[]);
     for (store, schema, file, kind) in [
         (&store, &table, &masked, ErrorKind::Internal),
@@ -148,6 +150,8 @@ async fn what_cannot_be_read_rightly_is_an_error_that_names_the_file() {
         (&store, &table, &outside, ErrorKind::Unsupported),
         (&broken_store, &table, &broken, ErrorKind::Unsupported),
         (&store, &odd, &good, ErrorKind::Unsupported),
+        (&store, &partitioned, &good, ErrorKind::Unsupported),
+        (&store, &partitioned, &no_date, ErrorKind::Unsupported),
     ] {
         let error = scan(store.clone(), schema, file, &[0]).try_collect::<Vec<_>>().await.unwrap_err();
         assert_eq!(error.kind(), kind, "{error}");

@@ -12,37 +12,37 @@ use arrow::error::ArrowError;
 ///
 /// # Errors
 /// Where a value of the file's type could be lost in the table's, and where a column that may not be null lacks values.
-pub(crate) fn conform(array: &ArrayRef, to: &DataType) -> Result<ArrayRef, ArrowError> {
+pub(crate) fn widen(array: &ArrayRef, to: &DataType) -> Result<ArrayRef, ArrowError> {
     let from = array.data_type();
     if from == to {
         return Ok(array.clone());
     }
     match (from, to) {
         (DataType::Null, _) => Ok(new_null_array(to, array.len())),
-        (DataType::Struct(_), DataType::Struct(fields)) => Ok(Arc::new(conform_struct(array.as_struct(), fields)?)),
+        (DataType::Struct(_), DataType::Struct(fields)) => Ok(Arc::new(widen_struct(array.as_struct(), fields)?)),
         (DataType::List(_), DataType::List(item)) => {
             let list = array.as_list::<i32>();
-            let values = conform(list.values(), item.data_type())?;
+            let values = widen(list.values(), item.data_type())?;
             Ok(Arc::new(ListArray::try_new(item.clone(), list.offsets().clone(), values, list.nulls().cloned())?))
         }
-        (DataType::Map(_, _), DataType::Map(entries, sorted)) => conform_map(array.as_map(), entries, *sorted),
+        (DataType::Map(_, _), DataType::Map(entries, sorted)) => widen_map(array.as_map(), entries, *sorted),
         _ if widens(from, to) => cast_with_options(array, to, &CastOptions { safe: false, ..CastOptions::default() }),
         _ => Err(ArrowError::CastError(format!("the file holds {from} where the table has {to}"))),
     }
 }
 
-fn conform_struct(array: &StructArray, fields: &Fields) -> Result<StructArray, ArrowError> {
+fn widen_struct(array: &StructArray, fields: &Fields) -> Result<StructArray, ArrowError> {
     let columns = fields
         .iter()
         .map(|field| match array.column_by_name(field.name()) {
-            Some(column) => conform(column, field.data_type()),
+            Some(column) => widen(column, field.data_type()),
             None => Ok(new_null_array(field.data_type(), array.len())),
         })
         .collect::<Result<Vec<_>, _>>()?;
     StructArray::try_new_with_length(fields.clone(), columns, array.nulls().cloned(), array.len())
 }
 
-fn conform_map(map: &MapArray, entries: &FieldRef, sorted: bool) -> Result<ArrayRef, ArrowError> {
+fn widen_map(map: &MapArray, entries: &FieldRef, sorted: bool) -> Result<ArrayRef, ArrowError> {
     let DataType::Struct(fields) = entries.data_type() else {
         return Err(ArrowError::CastError(format!("a map has entries of the type {}", entries.data_type())));
     };
@@ -50,7 +50,7 @@ fn conform_map(map: &MapArray, entries: &FieldRef, sorted: bool) -> Result<Array
     let columns = fields
         .iter()
         .zip(map.entries().columns())
-        .map(|(field, column): (&Arc<Field>, _)| conform(column, field.data_type()))
+        .map(|(field, column): (&Arc<Field>, _)| widen(column, field.data_type()))
         .collect::<Result<Vec<_>, _>>()?;
     let pairs = StructArray::try_new(fields.clone(), columns, map.entries().nulls().cloned())?;
     Ok(Arc::new(MapArray::try_new(entries.clone(), map.offsets().clone(), pairs, map.nulls().cloned(), sorted)?))
@@ -97,22 +97,22 @@ mod tests {
     fn narrower_types_of_older_files_become_the_tables() {
         let ints: ArrayRef = Arc::new(Int32Array::from(vec![Some(7), None]));
         assert_eq!(
-            conform(&ints, &DataType::Int64).unwrap().as_ref(),
+            widen(&ints, &DataType::Int64).unwrap().as_ref(),
             &Int64Array::from(vec![Some(7), None]) as &dyn Array
         );
         let decimals: ArrayRef = Arc::new(Decimal128Array::from(vec![125]).with_precision_and_scale(5, 2).unwrap());
-        let wider = conform(&decimals, &DataType::Decimal128(12, 4)).unwrap();
+        let wider = widen(&decimals, &DataType::Decimal128(12, 4)).unwrap();
         assert_eq!(wider.as_primitive::<arrow::datatypes::Decimal128Type>().value(0), 12_500);
     }
 
     #[test]
     fn a_type_that_could_lose_values_is_an_error() {
         let texts: ArrayRef = Arc::new(StringArray::from(vec!["7"]));
-        let error = conform(&texts, &DataType::Int64).unwrap_err();
+        let error = widen(&texts, &DataType::Int64).unwrap_err();
         assert!(error.to_string().contains("Utf8"), "{error}");
         let longs: ArrayRef = Arc::new(Int64Array::from(vec![7]));
-        assert!(conform(&longs, &DataType::Int32).is_err());
-        assert!(conform(&longs, &DataType::Float64).is_err());
+        assert!(widen(&longs, &DataType::Int32).is_err());
+        assert!(widen(&longs, &DataType::Float64).is_err());
     }
 
     #[test]
@@ -120,9 +120,9 @@ mod tests {
         let had: ArrayRef = Arc::new(Int32Array::from(vec![1, 2]));
         let had: ArrayRef = Arc::new(StructArray::from(RecordBatch::try_from_iter([("b", had)]).unwrap()));
         let to = Fields::from(vec![Field::new("a", DataType::Utf8, true), Field::new("b", DataType::Int64, true)]);
-        let conformed = conform(&had, &DataType::Struct(to)).unwrap();
-        let conformed = conformed.as_struct();
-        assert_eq!(conformed.column(0).null_count(), 2);
-        assert_eq!(conformed.column(1).as_primitive::<arrow::datatypes::Int64Type>().values(), &[1, 2]);
+        let widened = widen(&had, &DataType::Struct(to)).unwrap();
+        let widened = widened.as_struct();
+        assert_eq!(widened.column(0).null_count(), 2);
+        assert_eq!(widened.column(1).as_primitive::<arrow::datatypes::Int64Type>().values(), &[1, 2]);
     }
 }
