@@ -179,7 +179,7 @@ impl<'a> Run<'a> {
         Ok(receipt)
     }
 
-    fn found_table(&self, snapshot: &Snapshot, wanted: &Definition) -> Result<Receipt> {
+    fn found_table(&mut self, snapshot: &Snapshot, wanted: &Definition) -> Result<Receipt> {
         let same = snapshot.schema() == &wanted.schema
             && wanted.metadata.configuration.iter().all(|(key, value)| snapshot.properties().get(key) == Some(value));
         if !same {
@@ -246,11 +246,11 @@ impl<'a> Run<'a> {
                 (Prepared::Staged(staged), passed)
             }
             Contract::Merge { key, order } => {
-                let keyed = Keyed::new(schema, key, order.as_ref(), self.load.null_keys)?;
+                let keyed = Keyed::new(self.name(), schema, key, order.as_ref(), self.load.null_keys)?;
                 (Prepared::Winners(choose(keyed, rows).await?), tally.finish("")?)
             }
             Contract::Insert { key } => {
-                let keyed = Keyed::new(schema, key, None, self.load.null_keys)?;
+                let keyed = Keyed::new(self.name(), schema, key, None, self.load.null_keys)?;
                 (Prepared::Winners(choose(keyed, rows).await?), tally.finish("")?)
             }
         };

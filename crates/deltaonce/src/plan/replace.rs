@@ -57,7 +57,7 @@ impl Replace<'_> {
         let mut probed = straddling.len() as u64;
         let deleted = self.count_rows(&inside).await? + straddling.iter().map(|cut| cut.inside).sum::<u64>();
         let read = straddling.iter().map(|cut| cut.file.path.clone()).chain(inside.iter().map(|file| file.path.clone()));
-        let reads = Reads { files: read.collect::<BTreeSet<_>>(), rows: Box::new(Arc::clone(self.scope)) };
+        let reads = Reads { files: read.collect::<BTreeSet<_>>(), rows: Box::new(self.scope.as_ref().clone()) };
 
         if deleted == self.rows {
             probed += inside.len() as u64;

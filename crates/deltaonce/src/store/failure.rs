@@ -77,12 +77,21 @@ fn explain(kind: ErrorKind, what: &str, doing: &str, error: Box<dyn StdError + S
 
 /// The first error of type `T` among `error` and its sources.
 fn find<'a, T: StdError + 'static>(error: &'a (dyn StdError + 'static)) -> Option<&'a T> {
-    std::iter::successors(Some(error), |error| error.source()).find_map(|error| error.downcast_ref())
+    causes(error).find_map(|error| error.downcast_ref())
 }
 
 /// The last of the sources, which says it in the fewest words.
 fn root<'a>(error: &'a (dyn StdError + 'static)) -> &'a (dyn StdError + 'static) {
-    std::iter::successors(Some(error), |error| error.source()).last().unwrap_or(error)
+    causes(error).last().unwrap_or(error)
+}
+
+fn causes<'a>(error: &'a (dyn StdError + 'static)) -> impl Iterator<Item = &'a (dyn StdError + 'static)> {
+    let mut next = Some(error);
+    std::iter::from_fn(move || {
+        let error = next?;
+        next = error.source();
+        Some(error)
+    })
 }
 
 #[cfg(test)]

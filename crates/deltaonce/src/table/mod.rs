@@ -79,8 +79,8 @@ impl Table {
     #[allow(clippy::unused_async, reason = "opening may come to ask the store, and callers should not have to change then")]
     pub async fn open(location: Location, host: Arc<dyn Host>) -> Result<Self> {
         let root = location.store()?;
-        let store: Arc<dyn ObjectStore> = Arc::new(PrefixStore::new(root.clone(), location.path()));
-        let entries: Arc<dyn ObjectStore> = Arc::new(PrefixStore::new(location.store_sending_once()?, location.path()));
+        let store: Arc<dyn ObjectStore> = Arc::new(PrefixStore::new(root.clone(), location.path().clone()));
+        let entries: Arc<dyn ObjectStore> = Arc::new(PrefixStore::new(location.store_sending_once()?, location.path().clone()));
         let log = default_logstore(entries, root, location.url(), &StorageConfig::default());
         Ok(Self { name: location.to_string().into(), location, store, log, host, stop: Stop::default() })
     }

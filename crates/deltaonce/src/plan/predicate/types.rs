@@ -1,7 +1,6 @@
 //! How typed expressions meet: in a type that holds the values of both, or not at all.
 
 use arrow::datatypes::{DataType, TimeUnit};
-use datafusion::common::ScalarValue;
 use datafusion::functions::expr_fn::isnan;
 use datafusion::logical_expr::{Expr, Operator, binary_expr, cast, lit, when};
 use datafusion::sql::sqlparser::ast::{DataType as SqlType, ExactNumberInfo, TimezoneInfo};
