@@ -46,7 +46,7 @@ pub(crate) fn is_readable(data_type: &DataType) -> bool {
 /// The first text that does not fit, by its position; also for a type that [`is_readable`] denies.
 pub(crate) fn column<'a, T>(data_type: &DataType, texts: T) -> Result<ArrayRef, Misfit>
 where
-    T: Iterator<Item = Option<&'a str>> + Clone,
+    T: Iterator<Item = Option<&'a str>>,
 {
     match data_type {
         DataType::Utf8 => Ok(strings(texts)),
@@ -129,9 +129,9 @@ where
 }
 
 /// Takes texts as they are, spaces included.
-fn strings<'a>(texts: impl Iterator<Item = Option<&'a str>> + Clone) -> ArrayRef {
-    let bytes = texts.clone().map(|text| text.map_or(0, str::len)).sum();
-    let mut array = StringBuilder::with_capacity(texts.size_hint().0, bytes);
+fn strings<'a>(texts: impl Iterator<Item = Option<&'a str>>) -> ArrayRef {
+    let expected = texts.size_hint().0;
+    let mut array = StringBuilder::with_capacity(expected, expected * 16);
     for text in texts {
         array.append_option(text);
     }

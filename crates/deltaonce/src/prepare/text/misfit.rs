@@ -107,6 +107,7 @@ pub(crate) struct Misfit {
 
 impl Misfit {
     /// The value at position `row`, which does not fit.
+    #[cold]
     pub(crate) fn new(row: usize, value: impl fmt::Display, why: Why) -> Self {
         Self { row, path: String::new(), nested_type: None, value: shown(&value.to_string()), why }
     }
