@@ -24,7 +24,7 @@ struct World {
 }
 
 const VERSIONS: usize = 3;
-const STEPS: u32 = 9;
+const STEPS: u32 = 12;
 
 impl World {
     fn start() -> Self {
