@@ -53,6 +53,7 @@ async fn below(
     let options =
         MatchOptions { case_sensitive: true, require_literal_separator: true, require_literal_leading_dot: true };
     let mut tables = BTreeSet::new();
+    let mut folders: BTreeSet<String> = BTreeSet::new();
     let mut matches: Vec<(String, ObjectMeta)> = Vec::new();
     let mut objects = store.list(Some(path));
     while let Some(meta) = objects.try_next().await.map_err(|e| fault::store(argument, e))? {
@@ -61,11 +62,14 @@ async fn below(
             tables.insert(table.trim_start_matches('/').to_owned());
             continue;
         }
+        folders.extend(rest.rfind('/').and_then(|slash| rest.get(..slash)).map(ToOwned::to_owned));
         let wanted = matcher.as_ref().is_none_or(|matcher| matcher.matches_with(&rest, options));
         if wanted && !is_hidden_below(&rest, pattern.unwrap_or_default()) {
             matches.push((rest, meta));
         }
     }
+    // Some tools put an empty object where a folder is.
+    matches.retain(|(rest, meta)| meta.size > 0 || !folders.contains(rest));
     let folder = folder.trim_end_matches('/');
     if pattern.is_none() && tables.contains("") {
         return Err(delta_table(argument, folder));

@@ -88,6 +88,7 @@ async fn expands_objects() {
     for key in ["in/a.csv", "in/b/c.csv", "in/_SUCCESS", "other/a.csv", "t/_delta_log/0.json", "t/x.parquet"] {
         store.put(&Path::from(key), "x".into()).await.unwrap();
     }
+    store.put(&Path::from("in/b"), "".into()).await.unwrap();
     let locate = move |address: &str| {
         let key = address.strip_prefix("s3://lake/").unwrap_or_default();
         Ok((store.clone() as Arc<dyn ObjectStore>, Path::from(key)))
@@ -101,6 +102,8 @@ async fn expands_objects() {
     assert_eq!(names(&["s3://lake/in"]).await.unwrap(), ["s3://lake/in/a.csv", "s3://lake/in/b/c.csv"]);
     assert_eq!(names(&["s3://lake/*/a.csv"]).await.unwrap(), ["s3://lake/in/a.csv", "s3://lake/other/a.csv"]);
     assert_eq!(names(&["s3://lake/in/**/c.csv"]).await.unwrap(), ["s3://lake/in/b/c.csv"]);
+    let forced = list(&["s3://lake/in".to_owned()], Some(Format::Csv), &locate).await.unwrap();
+    assert_eq!(forced.files.len(), 2, "the empty object of a folder is no file");
     let message = async |arguments: &[&str]| names(arguments).await.unwrap_err().message().to_owned();
     assert_eq!(message(&["s3://lake/nothing"]).await, "s3://lake/nothing matches no file");
     assert!(message(&["s3://lake/t"]).await.starts_with("s3://lake/t is a Delta table"));
