@@ -2,6 +2,7 @@
 
 pub(crate) mod bounds;
 mod compare;
+mod digests;
 #[cfg(test)]
 mod fixture;
 pub(crate) mod insert;
