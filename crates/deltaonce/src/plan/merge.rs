@@ -2,6 +2,7 @@
 //! order, where they differ; winners whose key the table does not hold are added.
 
 use std::collections::BTreeMap;
+use std::sync::Arc;
 
 use futures::stream::{self, StreamExt, TryStreamExt};
 
@@ -113,7 +114,7 @@ fn check_unique(target: &Target<'_>, winners: &Winners, probed: &Probed<'_>) -> 
 }
 
 /// The fate of every slot.
-async fn decide(target: &Target<'_>, winners: &std::sync::Arc<Winners>, probed: &Probed<'_>) -> Result<Vec<Fate>> {
+async fn decide(target: &Target<'_>, winners: &Arc<Winners>, probed: &Probed<'_>) -> Result<Vec<Fate>> {
     let ordered = winners.keyed().order.is_some();
     let mut fates = vec![Fate::Inserted; winners.len()];
     let mut set = |slot: Slot, fate| {

@@ -3,6 +3,7 @@
 pub(crate) mod append;
 pub(crate) mod bounds;
 mod compare;
+mod digests;
 pub(crate) mod fingerprint;
 #[cfg(test)]
 mod fixture;

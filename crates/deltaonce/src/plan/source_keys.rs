@@ -4,14 +4,14 @@ use std::fmt;
 use std::sync::{Arc, OnceLock};
 
 use arrow::array::Array;
-use arrow::row::{RowConverter, SortField};
+use arrow::row::{RowConverter, Rows, SortField};
 use datafusion::common::ScalarValue;
 use tokio::task::spawn_blocking;
 
 use crate::error::{Error, Result};
 use crate::plan::RowsRead;
 use crate::plan::bounds::FileBounds;
-use crate::prepare::index::{KeyIndex, Slot};
+use crate::plan::digests::Digests;
 use crate::prepare::keys::normal;
 use crate::prepare::winners::Winners;
 use crate::table::actions::AddFile;
@@ -22,8 +22,7 @@ pub(crate) struct SourceKeys(Arc<Inner>);
 
 struct Inner {
     winners: Arc<Winners>,
-    /// All keys, by their bytes.
-    sorted: OnceLock<Vec<Slot>>,
+    keys: OnceLock<Option<Digests>>,
     columns: Vec<Column>,
 }
 
@@ -33,13 +32,8 @@ struct Column {
     converter: RowConverter,
     has_null: bool,
     has_value: bool,
-    /// Its distinct values; not needed for the first column, by which the keys are sorted anyhow.
-    values: OnceLock<Values>,
-}
-
-struct Values {
-    distinct: KeyIndex,
-    sorted: Vec<Slot>,
+    /// Its values; not asked for the first column, by which the keys are sorted anyhow.
+    values: OnceLock<Option<Digests>>,
 }
 
 impl SourceKeys {
@@ -60,7 +54,7 @@ impl SourceKeys {
             })
         });
         let columns = columns.collect::<Result<_>>()?;
-        Ok(Self(Arc::new(Inner { winners, sorted: OnceLock::new(), columns })))
+        Ok(Self(Arc::new(Inner { winners, keys: OnceLock::new(), columns })))
     }
 
     /// The rows whose keys these are.
@@ -72,10 +66,10 @@ impl SourceKeys {
     pub(crate) async fn sort(&self) -> Result<()> {
         let keys = self.0.clone();
         spawn_blocking(move || {
-            keys.sorted();
-            (1..keys.columns.len()).for_each(|column| {
+            keys.keys();
+            for column in 1..keys.columns.len() {
                 keys.values(column);
-            });
+            }
         })
         .await
         .map_err(|e| Error::internal("sorting the source's keys broke off").caused_by(e))
@@ -95,31 +89,23 @@ impl RowsRead for SourceKeys {
 }
 
 impl Inner {
-    fn sorted(&self) -> &[Slot] {
-        self.sorted.get_or_init(|| {
-            let mut slots: Vec<Slot> = self.winners.slots().collect();
-            slots.sort_unstable_by(|&one, &other| self.winners.key(one).cmp(self.winners.key(other)));
-            slots
-        })
+    /// All keys; none where they cannot be sorted, and then any may be anywhere.
+    fn keys(&self) -> Option<&Digests> {
+        let winners = &self.winners;
+        let digests = || Digests::new(|| winners.slots().map(|slot| winners.key(slot)), self.columns.len() > 1).ok();
+        self.keys.get_or_init(digests).as_ref()
     }
 
-    /// The distinct values of a key column; none where they cannot be told.
-    fn values(&self, column: usize) -> Option<&Values> {
+    /// The values of a key column in all keys; none where they cannot be told.
+    fn values(&self, column: usize) -> Option<&Digests> {
         let index = *self.winners.keyed().key.columns().get(column)?;
         let column = self.columns.get(column)?;
-        Some(column.values.get_or_init(|| {
-            let mut distinct = KeyIndex::default();
-            for values in self.winners.column(index) {
-                let Ok(rows) = column.converter.convert_columns(&[normal(values)]) else { continue };
-                for row in rows.iter() {
-                    // There are no more distinct values than winners, which were numbered already.
-                    let _ = distinct.number(row.data());
-                }
-            }
-            let mut sorted: Vec<Slot> = (0..).take(distinct.len()).collect();
-            sorted.sort_unstable_by(|&one, &other| distinct.key(one).cmp(distinct.key(other)));
-            Values { distinct, sorted }
-        }))
+        let digests = || {
+            let pieces = self.winners.column(index).map(|values| column.converter.convert_columns(&[normal(values)]));
+            let pieces: Vec<Rows> = pieces.collect::<Result<_, _>>().ok()?;
+            Digests::new(|| pieces.iter().flat_map(|rows| rows.iter().map(|row| row.data())), false).ok()
+        };
+        column.values.get_or_init(digests).as_ref()
     }
 
     /// Tests the file's range in each key column against the values that keys have there, and all of them together
@@ -143,10 +129,7 @@ impl Inner {
                 together = false;
                 continue;
             };
-            if number > 0
-                && let Some(values) = self.values(number)
-                && !any_between(&values.sorted, |slot| values.distinct.key(slot), &min, &max)
-            {
+            if number > 0 && self.values(number).is_some_and(|values| !values.any_between(&min, &max)) {
                 return false;
             }
             if together {
@@ -155,7 +138,7 @@ impl Inner {
             }
         }
         self.winners.len() > 0
-            && (least.is_empty() || any_between(self.sorted(), |slot| self.winners.key(slot), &least, &greatest))
+            && (least.is_empty() || self.keys().is_none_or(|keys| keys.any_between(&least, &greatest)))
     }
 }
 
@@ -165,10 +148,4 @@ impl Column {
         let rows = self.converter.convert_columns(&[normal(&array)]).ok()?;
         (rows.num_rows() == 1).then(|| rows.row(0).data().to_vec())
     }
-}
-
-/// Whether any of the sorted keys begins with something from `least` to `greatest`.
-fn any_between<'a>(sorted: &[Slot], key: impl Fn(Slot) -> &'a [u8], least: &[u8], greatest: &[u8]) -> bool {
-    let first = sorted.partition_point(|&slot| key(slot) < least);
-    sorted.get(first).is_some_and(|&slot| key(slot) <= greatest || key(slot).starts_with(greatest))
 }

@@ -119,14 +119,13 @@ struct Start {
 /// A file being read.
 enum Scan<T, F> {
     Unopened(Start, F),
-    Between(Groups, F),
+    Between(Groups, Shape, F),
     Decoding(Groups, mpsc::Receiver<Result<T>>, JoinHandle<(Shape, F)>),
 }
 
 /// What is left of an opened file.
 struct Groups {
     stream: ParquetRecordBatchStream<DataFile>,
-    shape: Option<Shape>,
     path: String,
     rows: u64,
 }
@@ -139,26 +138,25 @@ where
     async fn next(mut self) -> Result<Option<(T, Self)>> {
         loop {
             self = match self {
-                Self::Unopened(start, each) => Self::Between(Groups::open(start).await?, each),
-                Self::Between(mut groups, each) => {
+                Self::Unopened(start, each) => {
+                    let (groups, shape) = Groups::open(start).await?;
+                    Self::Between(groups, shape, each)
+                }
+                Self::Between(mut groups, shape, each) => {
                     let next = groups.stream.next_row_group().await.map_err(|e| unreadable(&groups.path, e))?;
-                    let Some(shape) = groups.shape.take() else {
-                        return Err(Error::internal(format!("the scan of '{}' lost its shape", groups.path)));
-                    };
                     let Some(reader) = next else { return shape.finish(groups.rows).map(|()| None) };
                     let (send, receive) = mpsc::channel(BATCHES_AHEAD);
                     let decoding = spawn_blocking(move || decode(reader, shape, each, &send));
                     Self::Decoding(groups, receive, decoding)
                 }
-                Self::Decoding(mut groups, mut receive, decoding) => match receive.recv().await {
+                Self::Decoding(groups, mut receive, decoding) => match receive.recv().await {
                     Some(item) => return item.map(|item| Some((item, Self::Decoding(groups, receive, decoding)))),
                     // The channel closes at the end of the row group, and also where the thread died.
                     None => {
                         let (shape, each) = decoding.await.map_err(|e| {
                             Error::internal(format!("reading the data file '{}' broke off", groups.path)).caused_by(e)
                         })?;
-                        groups.shape = Some(shape);
-                        Self::Between(groups, each)
+                        Self::Between(groups, shape, each)
                     }
                 },
             };
@@ -190,7 +188,7 @@ where
 }
 
 impl Groups {
-    async fn open(start: Start) -> Result<Self> {
+    async fn open(start: Start) -> Result<(Self, Shape)> {
         let Start { store, file, wanted } = start;
         if file.deletion_vector.is_some() {
             return Err(Error::internal(format!(
@@ -207,7 +205,7 @@ impl Groups {
             .with_batch_size(BATCH_ROWS)
             .build()
             .map_err(|e| unreadable(&file.path, e))?;
-        Ok(Self { stream, shape: Some(shape), path: file.path, rows })
+        Ok((Self { stream, path: file.path, rows }, shape))
     }
 }
 

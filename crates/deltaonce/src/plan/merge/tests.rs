@@ -6,8 +6,8 @@ use arrow::datatypes::{DataType, TimeUnit};
 
 use crate::error::ErrorKind;
 use crate::load::NullKeys;
-use crate::plan::fixture::{Table, field, texts, utc};
 use crate::plan::Change;
+use crate::plan::fixture::{Table, field, texts, utc};
 
 fn is_unchanged(change: &Change) -> bool {
     change.adds.is_empty() && change.removes.is_empty()
@@ -323,7 +323,9 @@ async fn zz_speed() {
     let rows: Vec<_> = (0..n).map(|id| ((id * 7919) % n, "some value of a row", 1)).collect();
     let rows = table.versions(&rows);
     let mut table = table.holding(rows.clone()).await;
-    let batches = |rows: &RecordBatch| (0..rows.num_rows()).step_by(8192).map(|at| rows.slice(at, 8192.min(rows.num_rows() - at))).collect::<Vec<_>>();
+    let batches = |rows: &RecordBatch| {
+        (0..rows.num_rows()).step_by(8192).map(|at| rows.slice(at, 8192.min(rows.num_rows() - at))).collect::<Vec<_>>()
+    };
     for (what, id, version) in [("same", 0, 1), ("newer", 0, 2), ("new", n, 1), ("few", 0, 3)] {
         let count = if what == "few" { 1000 } else { n };
         let rows: Vec<_> = (0..count).map(|i| (((i * 7919) % n) + id, "some value of a row", version)).collect();
@@ -337,6 +339,8 @@ async fn zz_speed() {
         let t = std::time::Instant::now();
         let change = super::plan(&table.target(), &source, &table).await.unwrap();
         eprintln!("{what}: choose {chosen:?} sort {sorted:?} plan {:?} {:?}", t.elapsed(), change.rows);
-        if what == "new" { table.files.extend(change.adds); }
+        if what == "new" {
+            table.files.extend(change.adds);
+        }
     }
 }
