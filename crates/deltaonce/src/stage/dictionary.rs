@@ -16,17 +16,15 @@ pub(super) const LIMIT: usize = 1024 * 1024;
 const SAMPLE: usize = 8192;
 const LEAST_SAMPLE: usize = 2048;
 
-/// Names of top-level columns whose dictionary would overflow, judged from the first rows of a file.
-///
-/// Rows that are too few to judge by give none.
-pub(super) fn futile(rows: &RecordBatch) -> Vec<String> {
+/// Names of top-level columns whose dictionary would overflow, judged from the first of `rows`; none if these are too few.
+pub(super) fn futile(rows: &RecordBatch) -> Option<Vec<String>> {
     if rows.num_rows() < LEAST_SAMPLE {
-        return Vec::new();
+        return None;
     }
     let sample = rows.slice(0, rows.num_rows().min(SAMPLE));
     let schema = sample.schema();
     let columns = schema.fields().iter().zip(sample.columns());
-    columns.filter(|(_, column)| overflows(column)).map(|(field, _)| field.name().clone()).collect()
+    Some(columns.filter(|(_, column)| overflows(column)).map(|(field, _)| field.name().clone()).collect())
 }
 
 fn overflows(column: &ArrayRef) -> bool {
@@ -59,4 +57,30 @@ fn distinct(column: &ArrayRef) -> Option<usize> {
     let values: HashSet<_> =
         rows.iter().enumerate().filter(|(row, _)| column.is_valid(*row)).map(|(_, value)| value).collect();
     Some(values.len())
+}
+
+#[cfg(test)]
+mod tests {
+    use std::sync::Arc;
+
+    use arrow::array::{Int64Array, StringArray};
+
+    use super::*;
+
+    #[test]
+    fn only_columns_of_distinct_values_go_without() {
+        let draw = |n: i64| n.wrapping_mul(0x9e37_79b9_7f4a_7c15_u64 as i64).rotate_left(31).wrapping_mul(0x2545_f491_4f6c_dd1d);
+        let longs = |below: i64| Arc::new(Int64Array::from_iter_values((0..8192).map(|n| draw(n).rem_euclid(below)))) as ArrayRef;
+        let texts = StringArray::from_iter_values((0..8192).map(|n| format!("order {n}")));
+        let rows = RecordBatch::try_from_iter([
+            ("twenty", longs(20)),
+            ("fitting", longs(50_000)),
+            ("overflowing", longs(5_000_000)),
+            ("unique", Arc::new(texts) as ArrayRef),
+            ("nulls", Arc::new(Int64Array::new_null(8192)) as ArrayRef),
+        ])
+        .unwrap();
+        assert_eq!(futile(&rows).unwrap(), ["overflowing", "unique"]);
+        assert_eq!(futile(&rows.slice(0, 100)), None);
+    }
 }

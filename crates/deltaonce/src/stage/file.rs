@@ -29,6 +29,13 @@ const GROUP_ROWS: usize = 1024 * 1024;
 /// Encoded bytes of a row group at most: a row group is held in memory until it is whole.
 const GROUP_BYTES: usize = 64 * 1024 * 1024;
 
+/// Values that the Parquet writer takes at a time; fewer cost time. Wide values end a page before that.
+const WRITE_BATCH: usize = 8192;
+
+/// Bytes at which a page ends. An open page is held as it is, not yet compressed, and with partitions there are many.
+const PAGE_BYTES: usize = 1024 * 1024;
+const PARTITIONED_PAGE_BYTES: usize = 64 * 1024;
+
 /// What all files of a table share.
 #[derive(Debug)]
 pub(super) struct Files {
@@ -57,17 +64,17 @@ pub(super) struct Closed {
 }
 
 impl Files {
-    /// Begins a file whose first rows will be `first`.
+    /// Begins a file. The columns named in `plain` are written without a dictionary.
     ///
     /// # Errors
     /// `Unsupported` for columns that Parquet cannot hold.
-    pub(super) fn open(&self, partition: Values, first: &RecordBatch, runtime: &Handle) -> Result<DataFile> {
+    pub(super) fn open(&self, partition: Values, plain: &[String], runtime: &Handle) -> Result<DataFile> {
         let number = self.begun.fetch_add(1, Ordering::Relaxed);
         let name = format!("part-{number:05}-{}-c000{}", Uuid::from_u128(self.host.random()), self.settings.suffix);
         let path = path::object(&partition, &name)?;
         let sink = Sink::new(self.store.clone(), path, self.settings.target, runtime.clone());
         // The Arrow schema that the writer would put into the footer says nothing that Parquet's own types do not say here.
-        let options = ArrowWriterOptions::new().with_properties(self.properties(first)).with_skip_arrow_metadata(true);
+        let options = ArrowWriterOptions::new().with_properties(self.properties(plain)).with_skip_arrow_metadata(true);
         let writer = ArrowWriter::try_new_with_options(sink, self.partitioning.file_schema().clone(), options)
             .map_err(|e| {
                 Error::unsupported("the table has a column that is not written to Parquet")
@@ -77,17 +84,23 @@ impl Files {
         Ok(DataFile { writer, observed: self.stats.observe(), partition })
     }
 
-    fn properties(&self, first: &RecordBatch) -> WriterProperties {
+    fn page_bytes(&self) -> usize {
+        if self.partitioning.is_partitioned() { PARTITIONED_PAGE_BYTES } else { PAGE_BYTES }
+    }
+
+    fn properties(&self, plain: &[String]) -> WriterProperties {
         let mut properties = WriterProperties::builder()
             .set_created_by(format!("deltaonce version {}", env!("CARGO_PKG_VERSION")))
             .set_compression(self.settings.compression)
             .set_statistics_enabled(EnabledStatistics::Page)
             .set_statistics_truncate_length(Some(PARQUET_PREFIX))
             .set_dictionary_page_size_limit(dictionary::LIMIT)
+            .set_write_batch_size(WRITE_BATCH)
+            .set_data_page_size_limit(self.page_bytes())
             .set_max_row_group_row_count(Some(GROUP_ROWS))
             .set_max_row_group_bytes(Some(GROUP_BYTES));
-        for column in dictionary::futile(first) {
-            properties = properties.set_column_dictionary_enabled(ColumnPath::new(vec![column]), false);
+        for column in plain {
+            properties = properties.set_column_dictionary_enabled(ColumnPath::new(vec![column.clone()]), false);
         }
         properties.build()
     }

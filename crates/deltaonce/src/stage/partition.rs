@@ -73,6 +73,11 @@ impl Partitioning {
         Ok(Self { columns, file_columns, file_schema: schema.file_columns() })
     }
 
+    /// Whether there are partition columns.
+    pub(super) fn is_partitioned(&self) -> bool {
+        !self.columns.is_empty()
+    }
+
     /// The columns of data files.
     pub(super) fn file_schema(&self) -> &SchemaRef {
         &self.file_schema

@@ -9,6 +9,7 @@ use arrow::row::OwnedRow;
 use tokio::runtime::Handle;
 use tokio::sync::mpsc;
 
+use super::dictionary;
 use super::file::{Closed, DataFile, Files};
 use super::partition::Splitter;
 use crate::error::Result;
@@ -73,6 +74,7 @@ pub(super) fn run(files: &Files, queue: &Arc<Queue>, runtime: &Handle) -> Result
         files,
         runtime,
         splitter: Splitter::new(files.partitioning.clone())?,
+        plain: None,
         open: HashMap::new(),
         memory: 0,
         closing: VecDeque::new(),
@@ -90,6 +92,9 @@ struct Worker<'a> {
     files: &'a Files,
     runtime: &'a Handle,
     splitter: Splitter,
+    /// Columns to write without a dictionary, once there were rows to judge by. All files of a worker share the judgement,
+    /// because the first rows of a small partition are too few for one.
+    plain: Option<Vec<String>>,
     /// By partition; the key is none where the table has no partitions.
     open: HashMap<Option<OwnedRow>, Open>,
     /// The sum over open files.
@@ -107,6 +112,7 @@ struct Open {
 impl Worker<'_> {
     fn drain(&mut self, queue: &Queue) -> Result<()> {
         while let Some(batch) = queue.next() {
+            self.plain = self.plain.take().or_else(|| dictionary::futile(&batch));
             for (partition, part) in self.splitter.split(&batch)? {
                 let encoded = self.write(partition, &batch, part.first, &part.rows)?;
                 queue.encoded.fetch_add(encoded, Ordering::Relaxed);
@@ -146,8 +152,9 @@ impl Worker<'_> {
         let mut open = match self.open.remove(&partition) {
             Some(open) => open,
             None => {
+                let plain = self.plain.as_deref().unwrap_or_default();
                 let values = self.files.partitioning.values(batch, first)?;
-                Open { file: self.files.open(values, rows, self.runtime)?, memory: 0, size: 0 }
+                Open { file: self.files.open(values, plain, self.runtime)?, memory: 0, size: 0 }
             }
         };
         self.memory = self.memory.saturating_sub(open.memory);

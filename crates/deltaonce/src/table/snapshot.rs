@@ -35,7 +35,11 @@ impl Snapshot {
         match DeltaSnapshot::try_new(log.as_ref(), None).await {
             Ok(inner) => Self::of(name, log, Arc::new(inner)).map(Some),
             Err(DeltaTableError::NotATable(_)) => Ok(None),
-            Err(error) => Err(failure::delta(&name, "open", error)),
+            // A local folder that does not exist is an error to the kernel, and one of no kind of its own.
+            Err(error) => match log.is_delta_table_location().await {
+                Ok(false) => Ok(None),
+                _ => Err(failure::delta(&name, "open", error)),
+            },
         }
     }
 
