@@ -271,12 +271,14 @@ impl<'a> Run<'a> {
     fn gate(&self, target: &Target) -> Result<Gate> {
         let schema = target.schema();
         let scope = match &self.load.contract {
-            Contract::Replace(scope) => Some(ResolvedScope::resolve(scope, schema)?),
+            Contract::Replace(scope) => {
+                Some(ResolvedScope::resolve(scope, schema).map_err(|error| error.about(self.name()))?)
+            }
             _ => None,
         };
         Ok(Gate {
             schema: schema.clone(),
-            constraints: Constraints::of(schema, &target.properties())?,
+            constraints: Constraints::of(schema, &target.properties()).map_err(|error| error.about(self.name()))?,
             missing_is_null: !matches!(self.load.contract, Contract::Merge { .. }),
             scope,
         })

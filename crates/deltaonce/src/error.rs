@@ -102,6 +102,13 @@ impl Error {
         self
     }
 
+    /// Puts the table or file that it is about before the sentence.
+    #[must_use]
+    pub(crate) fn about(mut self, what: &str) -> Self {
+        self.message = format!("{what}: {}", self.message);
+        self
+    }
+
     /// What the caller can do about it.
     #[must_use]
     pub fn kind(&self) -> ErrorKind {

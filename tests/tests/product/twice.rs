@@ -78,7 +78,7 @@ fn insert_by_key() {
 fn create() {
     for (sandbox, table) in disk_and_s3("orders") {
         create_orders(&sandbox, &table, "--partition-by order_date");
-        let again = done(&sandbox, &format!("create {table} --schema schema.sql --partition-by order_date"));
+        let again = done(&sandbox, &format!("create {table} --schema schema.json --partition-by order_date"));
         assert_eq!((&again["outcome"], &again["version"]), (&"unchanged".into(), &0.into()), "{again}");
         assert_eq!(sandbox.table(&table).files(), ["_delta_log/00000000000000000000.json"]);
     }

@@ -67,17 +67,30 @@ pub(crate) fn storage(what: &str, doing: &str, error: object_store::Error) -> Er
 
 /// The same for an error of deltalake, which may have one of storage inside.
 pub(crate) fn delta(what: &str, doing: &str, error: DeltaTableError) -> Error {
-    explain(find::<object_store::Error>(&error).map_or(ErrorKind::Retryable, kind), what, doing, Box::new(error))
+    explain(store_error(&error).map_or(ErrorKind::Retryable, kind), what, doing, Box::new(error))
 }
 
 fn explain(kind: ErrorKind, what: &str, doing: &str, error: Box<dyn StdError + Send + Sync>) -> Error {
-    let reason = root(error.as_ref()).to_string();
+    use object_store::Error as Store;
+    let reason = match store_error(error.as_ref()) {
+        Some(Store::PermissionDenied { .. }) => "its store denies access with these credentials".to_owned(),
+        Some(Store::Unauthenticated { .. }) => "its store does not accept these credentials".to_owned(),
+        Some(Store::NotFound { source, .. }) if source.to_string().contains("NoSuchBucket") => {
+            "there is no such bucket".to_owned()
+        }
+        Some(store) => root(store).to_string(),
+        None => root(error.as_ref()).to_string(),
+    };
     Error::new(kind, format!("cannot {doing} {what}: {reason}")).caused_by(error)
 }
 
-/// The first error of type `T` among `error` and its sources.
-fn find<'a, T: StdError + 'static>(error: &'a (dyn StdError + 'static)) -> Option<&'a T> {
-    causes(error).find_map(|error| error.downcast_ref())
+/// The error of the object store among `error` and its causes. The kernel keeps it without calling it a source.
+fn store_error<'a>(error: &'a (dyn StdError + 'static)) -> Option<&'a object_store::Error> {
+    causes(error).find_map(|error| match error.downcast_ref() {
+        Some(delta_kernel::Error::ObjectStore(store)) => Some(store),
+        Some(delta_kernel::Error::Backtraced { source, .. }) => store_error(source.as_ref()),
+        _ => error.downcast_ref(),
+    })
 }
 
 /// The last of the sources, which says it in the fewest words.
