@@ -174,7 +174,8 @@ impl<'a> Run<'a> {
             return self.found_table(&snapshot, &definition);
         }
         self.table.check_store().await?;
-        let mut receipt = self.land(Target::New(Box::new(definition)), &Rows::Added { staged: Vec::new(), rows: 0 }).await?;
+        let mut receipt =
+            self.land(Target::New(Box::new(definition)), &Rows::Added { staged: Vec::new(), rows: 0 }).await?;
         receipt.contract = "create".to_owned();
         Ok(receipt)
     }
@@ -499,9 +500,9 @@ impl<'a> Run<'a> {
                 ))
                 .hint("run the load again with the same identity; without one, look at the table first")
             }
-            (End::Denied, Some(complaint)) => {
-                Error::invalid(format!("the store refused to write the log of {name}: {complaint}; nothing was changed"))
-            }
+            (End::Denied, Some(complaint)) => Error::invalid(format!(
+                "the store refused to write the log of {name}: {complaint}; nothing was changed"
+            )),
             _ => self.out_of_time("its store did not answer"),
         };
         match attempt.complaint {

@@ -146,7 +146,9 @@ impl Order {
             let descending = match direction.to_ascii_lowercase().as_str() {
                 "desc" => true,
                 "asc" => false,
-                other => return Err(Error::invalid(format!("order '{text}' has the direction '{other}'; use asc or desc"))),
+                other => {
+                    return Err(Error::invalid(format!("order '{text}' has the direction '{other}'; use asc or desc")));
+                }
             };
             if columns.iter().any(|column| column.name == name) {
                 return Err(Error::invalid(format!("order '{text}' names column '{name}' twice")));

@@ -2,9 +2,9 @@
 
 use std::time::Duration;
 
+use deltalake::ObjectStoreError;
 use deltalake::kernel::transaction::TransactionError;
 use deltalake::logstore::{CommitOrBytes, LogStore};
-use deltalake::ObjectStoreError;
 use uuid::Uuid;
 
 use super::conflict::Assumptions;

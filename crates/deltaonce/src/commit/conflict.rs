@@ -21,12 +21,7 @@ pub(crate) struct Assumptions<'a> {
 
 impl<'a> Assumptions<'a> {
     /// `removes` and the files of `reads` must still be there; no row of `reads` may have come.
-    pub(crate) fn new(
-        reads: &'a Reads,
-        removes: &[AddFile],
-        identities: &'a [Identity],
-        creates_table: bool,
-    ) -> Self {
+    pub(crate) fn new(reads: &'a Reads, removes: &[AddFile], identities: &'a [Identity], creates_table: bool) -> Self {
         let paths = reads.files.iter().chain(removes.iter().map(|file| &file.path));
         Self { reads, files: paths.map(|path| key(path)).collect(), identities, creates_table }
     }
@@ -79,7 +74,8 @@ mod tests {
         Entry::parse(1, lines.as_bytes()).unwrap()
     }
 
-    const ADD: &str = r#"{"add":{"path":"n.parquet","partitionValues":{},"size":1,"modificationTime":1,"dataChange":false}}"#;
+    const ADD: &str =
+        r#"{"add":{"path":"n.parquet","partitionValues":{},"size":1,"modificationTime":1,"dataChange":false}}"#;
 
     #[test]
     fn a_blind_append_holds_after_rows_came_and_went() {

@@ -54,9 +54,8 @@ fn parameters(facts: &Facts<'_>) -> Vec<(&'static str, String)> {
         let equal: Vec<String> = key.iter().map(|column| format!("source.`{column}` = target.`{column}`")).collect();
         json!([equal.join(" AND ")]).to_string()
     };
-    let write = |mode: &str| {
-        vec![("mode", mode.to_owned()), ("partitionBy", json!(facts.partition_columns).to_string())]
-    };
+    let write =
+        |mode: &str| vec![("mode", mode.to_owned()), ("partitionBy", json!(facts.partition_columns).to_string())];
     match &facts.load.contract {
         Contract::Append => write("Append"),
         Contract::Replace(scope) => {

@@ -67,7 +67,8 @@ impl Draft {
 
 fn write_action(out: &mut Vec<u8>, name: &str, action: &impl Serialize) -> Result<()> {
     let mut line = Map::new();
-    let value = serde_json::to_value(action).map_err(|e| Error::internal(format!("cannot write a {name}")).caused_by(e))?;
+    let value =
+        serde_json::to_value(action).map_err(|e| Error::internal(format!("cannot write a {name}")).caused_by(e))?;
     line.insert(name.to_owned(), value);
     serde_json::to_writer(&mut *out, &line)
         .map_err(|e| Error::internal(format!("cannot write a {name}")).caused_by(e))?;

@@ -14,7 +14,12 @@ use crate::store::location::Location;
 ///
 /// # Errors
 /// `Unsupported` where the second put went through; otherwise as storage fails.
-pub(crate) async fn check(table: &str, location: &Location, store: &Arc<dyn ObjectStore>, host: &dyn Host) -> Result<()> {
+pub(crate) async fn check(
+    table: &str,
+    location: &Location,
+    store: &Arc<dyn ObjectStore>,
+    host: &dyn Host,
+) -> Result<()> {
     if location.is_local() {
         return Ok(());
     }

@@ -32,8 +32,8 @@ pub(crate) struct Fingerprinter {
 impl Fingerprinter {
     pub(crate) fn new(schema: &SchemaRef) -> Result<Self> {
         let fields = schema.fields().iter().map(|field| SortField::new(field.data_type().clone())).collect();
-        let converter =
-            RowConverter::new(fields).map_err(|e| Error::unsupported("rows of these types cannot be compared").caused_by(e))?;
+        let converter = RowConverter::new(fields)
+            .map_err(|e| Error::unsupported("rows of these types cannot be compared").caused_by(e))?;
         Ok(Self { converter })
     }
 
@@ -56,10 +56,8 @@ mod tests {
     use super::*;
 
     fn print(ids: &[i64], names: &[Option<&str>]) -> Fingerprint {
-        let columns: [(&str, ArrayRef); 2] = [
-            ("id", Arc::new(Int64Array::from(ids.to_vec()))),
-            ("name", Arc::new(StringArray::from(names.to_vec()))),
-        ];
+        let columns: [(&str, ArrayRef); 2] =
+            [("id", Arc::new(Int64Array::from(ids.to_vec()))), ("name", Arc::new(StringArray::from(names.to_vec())))];
         let batch = RecordBatch::try_from_iter_with_nullable(columns.map(|(name, array)| (name, array, true))).unwrap();
         Fingerprinter::new(&batch.schema()).unwrap().of(&batch).unwrap()
     }

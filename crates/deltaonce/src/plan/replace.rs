@@ -56,7 +56,8 @@ impl Replace<'_> {
         let straddling = self.count_inside(straddling).await?;
         let mut probed = straddling.len() as u64;
         let deleted = self.count_rows(&inside).await? + straddling.iter().map(|cut| cut.inside).sum::<u64>();
-        let read = straddling.iter().map(|cut| cut.file.path.clone()).chain(inside.iter().map(|file| file.path.clone()));
+        let read =
+            straddling.iter().map(|cut| cut.file.path.clone()).chain(inside.iter().map(|file| file.path.clone()));
         let reads = Reads { files: read.collect::<BTreeSet<_>>(), rows: Box::new(self.scope.as_ref().clone()) };
 
         if deleted == self.rows {
@@ -83,8 +84,7 @@ impl Replace<'_> {
     /// Counts the rows that lie inside, reading only the columns that the scope is about.
     async fn count_inside(&self, files: Vec<AddFile>) -> Result<Vec<Straddling>> {
         let schema = self.schema.columns();
-        let columns: Vec<usize> =
-            self.scope.columns().iter().filter_map(|name| schema.index_of(name).ok()).collect();
+        let columns: Vec<usize> = self.scope.columns().iter().filter_map(|name| schema.index_of(name).ok()).collect();
         let counts = files.into_iter().map(|file| {
             let columns = columns.clone();
             async move {

@@ -114,10 +114,14 @@ impl Checks {
             return Ok(());
         }
         if !self.gate.missing_is_null {
-            return Err(Error::refused(format!("{name} has no column {}, and a merge updates whole rows", missing.join(", "))));
+            return Err(Error::refused(format!(
+                "{name} has no column {}, and a merge updates whole rows",
+                missing.join(", ")
+            )));
         }
-        let has_default =
-            |name: &&String| self.gate.schema.column(name).is_some_and(|field| field.metadata().contains_key("CURRENT_DEFAULT"));
+        let has_default = |name: &&String| {
+            self.gate.schema.column(name).is_some_and(|field| field.metadata().contains_key("CURRENT_DEFAULT"))
+        };
         match missing.iter().find(has_default) {
             None => Ok(()),
             Some(column) => Err(Error::unsupported(format!(

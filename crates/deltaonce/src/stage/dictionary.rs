@@ -69,8 +69,12 @@ mod tests {
 
     #[test]
     fn only_columns_of_distinct_values_go_without() {
-        let draw = |n: i64| n.wrapping_mul(0x9e37_79b9_7f4a_7c15_u64 as i64).rotate_left(31).wrapping_mul(0x2545_f491_4f6c_dd1d);
-        let longs = |below: i64| Arc::new(Int64Array::from_iter_values((0..8192).map(|n| draw(n).rem_euclid(below)))) as ArrayRef;
+        let draw = |n: i64| {
+            n.wrapping_mul(0x9e37_79b9_7f4a_7c15_u64 as i64).rotate_left(31).wrapping_mul(0x2545_f491_4f6c_dd1d)
+        };
+        let longs = |below: i64| {
+            Arc::new(Int64Array::from_iter_values((0..8192).map(|n| draw(n).rem_euclid(below)))) as ArrayRef
+        };
         let texts = StringArray::from_iter_values((0..8192).map(|n| format!("order {n}")));
         let rows = RecordBatch::try_from_iter([
             ("twenty", longs(20)),

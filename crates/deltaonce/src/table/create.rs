@@ -63,7 +63,9 @@ fn check_partition_columns(table: &str, schema: &StructType, partition_by: &[Str
         }
     }
     if !partition_by.is_empty() && partition_by.len() == schema.num_fields() {
-        return Err(Error::invalid(format!("{table} cannot be partitioned by all of its columns: no file would hold any")));
+        return Err(Error::invalid(format!(
+            "{table} cannot be partitioned by all of its columns: no file would hold any"
+        )));
     }
     Ok(())
 }
@@ -94,7 +96,12 @@ fn protocol(schema: &StructType, configuration: &BTreeMap<String, String>) -> Re
         }
     }
     if !has_type(schema, &|data_type| *data_type == DataType::TIMESTAMP_NTZ) {
-        return Ok(Protocol { min_reader_version: 1, min_writer_version: writer, reader_features: None, writer_features: None });
+        return Ok(Protocol {
+            min_reader_version: 1,
+            min_writer_version: writer,
+            reader_features: None,
+            writer_features: None,
+        });
     }
     let mut features = vec!["timestampNtz".to_owned(), "appendOnly".to_owned(), "invariants".to_owned()];
     if writer == 3 {

@@ -73,7 +73,8 @@ fn newest_first<'a>(
 ) -> impl futures::Stream<Item = Result<(u64, Entry)>> + Unpin + 'a {
     let entries = stream::iter((0..=latest).rev())
         .map(move |version| async move {
-            let bytes = log.read_commit_entry(version).await.map_err(|e| failure::delta(table, "read the log of", e))?;
+            let bytes =
+                log.read_commit_entry(version).await.map_err(|e| failure::delta(table, "read the log of", e))?;
             bytes.map(|bytes| Ok((version, Entry::parse(version, &bytes)?))).transpose()
         })
         .buffered(AT_ONCE)

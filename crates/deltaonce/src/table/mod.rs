@@ -11,8 +11,8 @@ pub(crate) mod recorded;
 pub(crate) mod scan;
 pub(crate) mod schema;
 pub(crate) mod snapshot;
-pub(crate) mod widen;
 mod sql_columns;
+pub(crate) mod widen;
 
 use std::collections::BTreeSet;
 use std::sync::Arc;
@@ -76,11 +76,15 @@ impl Table {
     ///
     /// # Errors
     /// `Invalid` where the location's options cannot be used.
-    #[allow(clippy::unused_async, reason = "opening may come to ask the store, and callers should not have to change then")]
+    #[allow(
+        clippy::unused_async,
+        reason = "opening may come to ask the store, and callers should not have to change then"
+    )]
     pub async fn open(location: Location, host: Arc<dyn Host>) -> Result<Self> {
         let root = location.store()?;
         let store: Arc<dyn ObjectStore> = Arc::new(PrefixStore::new(root.clone(), location.path().clone()));
-        let entries: Arc<dyn ObjectStore> = Arc::new(PrefixStore::new(location.store_sending_once()?, location.path().clone()));
+        let entries: Arc<dyn ObjectStore> =
+            Arc::new(PrefixStore::new(location.store_sending_once()?, location.path().clone()));
         let log = default_logstore(entries, root, location.url(), &StorageConfig::default());
         Ok(Self { name: location.to_string().into(), location, store, log, host, stop: Stop::default() })
     }

@@ -42,7 +42,8 @@ pub(crate) async fn read(table: &str, log: &LogStoreRef, snapshot: &Snapshot) ->
         let bytes = log.read_commit_entry(version).await.map_err(|e| failure::delta(table, "read the log of", e))?;
         take(bytes.map(|bytes| Entry::parse(version, &bytes)).transpose()?.unwrap_or_default().txns);
     }
-    let identity = |txn: Txn| RecordedIdentity { app_id: txn.app_id, version: txn.version, last_updated: txn.last_updated };
+    let identity =
+        |txn: Txn| RecordedIdentity { app_id: txn.app_id, version: txn.version, last_updated: txn.last_updated };
     Ok(newest.into_values().map(identity).collect())
 }
 
@@ -65,7 +66,9 @@ async fn checkpointed(table: &str, log: &LogStoreRef, url: &str) -> Result<Vec<T
     let read = tokio::task::spawn_blocking(move || from_parquet(bytes)).await;
     match read {
         Ok(txns) => txns.map_err(|e| broken("cannot be read").caused_by(e)),
-        Err(panic) => Err(Error::internal(format!("reading the checkpoint of {table_name} broke off")).caused_by(panic)),
+        Err(panic) => {
+            Err(Error::internal(format!("reading the checkpoint of {table_name} broke off")).caused_by(panic))
+        }
     }
 }
 
