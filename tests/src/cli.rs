@@ -91,7 +91,7 @@ impl Sandbox {
     /// Runs `deltaonce` with a line's arguments and some input.
     #[must_use]
     pub fn run_with_input(&self, line: &str, input: &[u8]) -> Run {
-        let mut child = self.start_with(line, Stdio::piped());
+        let mut child = self.start_with_input(line);
         // The program may end before it has read all; its own words then say why.
         drop(std::io::Write::write_all(&mut child.stdin.take().expect("stdin is piped"), input));
         self.finish(line, child)
@@ -101,6 +101,12 @@ impl Sandbox {
     #[must_use]
     pub fn start(&self, line: &str) -> Child {
         self.start_with(line, Stdio::null())
+    }
+
+    /// Starts `deltaonce` with a stdin that the test writes to, and that ends when the test drops it.
+    #[must_use]
+    pub fn start_with_input(&self, line: &str) -> Child {
+        self.start_with(line, Stdio::piped())
     }
 
     /// Waits for what [`Sandbox::start`] started.
