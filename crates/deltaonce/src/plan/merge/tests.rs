@@ -314,33 +314,3 @@ async fn a_plan_on_a_newer_snapshot_takes_the_same_source() {
 fn the_fixture_reads_text_exactly() {
     assert_eq!(texts(&DataType::Decimal128(6, 1), &["99999.9"]).to_data().buffers()[0].typed_data::<i128>(), [999_999]);
 }
-
-#[tokio::test(flavor = "multi_thread", worker_threads = 2)]
-#[ignore]
-async fn zz_speed() {
-    let n = 1_000_000;
-    let table = Table::of_versions();
-    let rows: Vec<_> = (0..n).map(|id| ((id * 7919) % n, "some value of a row", 1)).collect();
-    let rows = table.versions(&rows);
-    let mut table = table.holding(rows.clone()).await;
-    let batches = |rows: &RecordBatch| {
-        (0..rows.num_rows()).step_by(8192).map(|at| rows.slice(at, 8192.min(rows.num_rows() - at))).collect::<Vec<_>>()
-    };
-    for (what, id, version) in [("same", 0, 1), ("newer", 0, 2), ("new", n, 1), ("few", 0, 3)] {
-        let count = if what == "few" { 1000 } else { n };
-        let rows: Vec<_> = (0..count).map(|i| (((i * 7919) % n) + id, "some value of a row", version)).collect();
-        let rows = table.versions(&rows);
-        let t = std::time::Instant::now();
-        let source = table.source(&batches(&rows)).await.unwrap();
-        let chosen = t.elapsed();
-        let t = std::time::Instant::now();
-        source.sort().await.unwrap();
-        let sorted = t.elapsed();
-        let t = std::time::Instant::now();
-        let change = super::plan(&table.target(), &source, &table).await.unwrap();
-        eprintln!("{what}: choose {chosen:?} sort {sorted:?} plan {:?} {:?}", t.elapsed(), change.rows);
-        if what == "new" {
-            table.files.extend(change.adds);
-        }
-    }
-}
