@@ -2,11 +2,14 @@
 //!
 //! `cargo run -p deltaonce --example micro_batch -- /tmp/readings`
 
+#![allow(clippy::disallowed_macros, clippy::expect_used, reason = "a program of its own, not the library")]
+
 use std::sync::Arc;
 
 use arrow::array::{Float64Array, Int64Array, RecordBatch, StringArray};
 use arrow::datatypes::{DataType, Field, Schema, SchemaRef};
 use deltaonce::{Load, Location, Outcome, Result, Source, SystemHost, Table};
+use futures::stream;
 
 #[tokio::main]
 async fn main() -> Result<()> {
@@ -22,7 +25,7 @@ async fn main() -> Result<()> {
 async fn append(table: &Table, sequence: i64) -> Result<()> {
     let (schema, batch) = batch(sequence);
     let load = Load::append().txn("readings", sequence);
-    let receipt = table.apply(&load, Source::batches(schema, [Ok(batch)])).await?;
+    let receipt = table.apply(&load, Source::batches(schema, stream::iter([Ok(batch)]))).await?;
     match receipt.outcome {
         Outcome::Committed { version } => println!("batch {sequence}: committed as version {version}"),
         Outcome::Skipped { by, recorded, .. } => println!("batch {sequence}: skipped, {by} is recorded at {recorded}"),

@@ -96,7 +96,7 @@ enum Rows {
 /// A source's rows, read to the end.
 enum Prepared {
     Staged(Vec<AddFile>),
-    Winners(Winners),
+    Winners(Box<Winners>),
 }
 
 impl<'a> Run<'a> {
@@ -162,6 +162,8 @@ impl<'a> Run<'a> {
             None => Target::New(Box::new(self.define(source.schema().map(AsRef::as_ref))?)),
         };
         let read = source.bytes_read();
+        self.warnings
+            .extend(source.skipped().iter().map(|file| format!("{file} was passed over: nothing says its format")));
         let rows = self.prepare(source, &target).await?;
         let mut receipt = self.land(target, &rows).await?;
         receipt.bytes.read = read.load(Ordering::Relaxed);
@@ -248,11 +250,11 @@ impl<'a> Run<'a> {
             }
             Contract::Merge { key, order } => {
                 let keyed = Keyed::new(self.name(), schema, key, order.as_ref(), self.load.null_keys)?;
-                (Prepared::Winners(choose(keyed, rows).await?), tally.finish("")?)
+                (Prepared::Winners(Box::new(choose(keyed, rows).await?)), tally.finish("")?)
             }
             Contract::Insert { key } => {
                 let keyed = Keyed::new(self.name(), schema, key, None, self.load.null_keys)?;
-                (Prepared::Winners(choose(keyed, rows).await?), tally.finish("")?)
+                (Prepared::Winners(Box::new(choose(keyed, rows).await?)), tally.finish("")?)
             }
         };
         if !passed.missing.is_empty() {
@@ -260,7 +262,7 @@ impl<'a> Run<'a> {
             self.warnings.push(format!("the source has no column {}; it is null in its rows", missing.join(", ")));
         }
         match (prepared, passed.scope) {
-            (Prepared::Winners(winners), _) => Ok(Rows::Keyed(SourceKeys::new(Arc::new(winners))?)),
+            (Prepared::Winners(winners), _) => Ok(Rows::Keyed(SourceKeys::new(Arc::new(*winners))?)),
             (Prepared::Staged(staged), None) => Ok(Rows::Added { staged, rows: passed.rows }),
             (Prepared::Staged(staged), Some(scope)) => {
                 self.refuse_empty(passed.rows)?;

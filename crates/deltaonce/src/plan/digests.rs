@@ -1,6 +1,6 @@
 //! Many byte strings as a small sorted set that ranges are tested against.
 
-use arrow::array::{Array, AsArray, Decimal128Array, UInt64Array};
+use arrow::array::{AsArray, Decimal128Array, UInt64Array};
 use arrow::compute::sort;
 use arrow::datatypes::{Decimal128Type, UInt64Type};
 use arrow::error::ArrowError;

@@ -103,11 +103,6 @@ impl PartitionSet {
         Ok(rows.iter().map(|row| Some(self.tuples.contains(&row.owned()))).collect())
     }
 
-    /// How many partitions are in the set.
-    pub(crate) fn len(&self) -> usize {
-        self.tuples.len()
-    }
-
     fn of_batch(&self, batch: &RecordBatch) -> Result<Vec<ArrayRef>> {
         self.columns
             .iter()

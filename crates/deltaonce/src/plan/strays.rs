@@ -37,11 +37,6 @@ impl Strays {
         }
     }
 
-    /// How many rows are outside.
-    pub(crate) fn count(&self) -> u64 {
-        self.count
-    }
-
     /// Refuses the load if a row is outside; `scope` is the scope in the user's words.
     ///
     /// # Errors

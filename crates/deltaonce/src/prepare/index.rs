@@ -21,11 +21,6 @@ pub(crate) struct KeyIndex {
 }
 
 impl KeyIndex {
-    /// How many keys there are.
-    pub(crate) fn len(&self) -> usize {
-        self.ends.len()
-    }
-
     /// The key's bytes; none for a number that was not given out.
     pub(crate) fn key(&self, slot: Slot) -> &[u8] {
         key(&self.bytes, &self.ends, slot)
@@ -79,7 +74,6 @@ mod tests {
             assert_eq!(index.find(n.to_string().as_bytes()), Some(n));
             assert_eq!(index.key(n), n.to_string().as_bytes());
         }
-        assert_eq!(index.len(), 10_000);
         assert_eq!(index.find(b"x"), None);
         assert_eq!(index.find(b""), None);
     }

@@ -27,7 +27,6 @@ const AHEAD: usize = 4;
 #[derive(Debug)]
 pub(crate) struct Input {
     name: Arc<str>,
-    size: Option<u64>,
     compression: Compression,
     place: InputPlace,
     read: Arc<AtomicU64>,
@@ -72,12 +71,12 @@ impl std::fmt::Debug for InputPlace {
 
 impl Input {
     /// An input called `name` by the user, packed as its name says; what is read of it is added to `read`.
-    pub(crate) fn new(name: Arc<str>, size: Option<u64>, place: InputPlace, read: Arc<AtomicU64>) -> Self {
+    pub(crate) fn new(name: Arc<str>, place: InputPlace, read: Arc<AtomicU64>) -> Self {
         let compression = match place {
             InputPlace::Given(_) => Compression::None,
             _ => Named::of(&name).compression,
         };
-        Self { name, size, compression, place, read }
+        Self { name, compression, place, read }
     }
 
     /// A local file that can be read only once, such as a pipe; it is opened when it is first read.
@@ -102,7 +101,7 @@ impl Input {
         };
         let bytes = stream::once(async move { pieces() }).flatten().boxed();
         let compression = Named::of(&name).compression;
-        Self { name, size: None, compression, place: InputPlace::Given(Given::new(bytes)), read }
+        Self { name, compression, place: InputPlace::Given(Given::new(bytes)), read }
     }
 
     /// As the user named it.
@@ -110,17 +109,8 @@ impl Input {
         &self.name
     }
 
-    /// Bytes, packed; `None` for a pipe.
-    pub(crate) fn size(&self) -> Option<u64> {
-        self.size
-    }
-
     pub(crate) fn place(&self) -> &InputPlace {
         &self.place
-    }
-
-    pub(crate) fn compression(&self) -> Compression {
-        self.compression
     }
 
     /// Counts bytes, as they are stored.
@@ -210,7 +200,7 @@ impl Input {
             InputPlace::Object(object) => InputPlace::Object(object.clone()),
             InputPlace::Given(_) => InputPlace::Given(Given(Mutex::new(None))),
         };
-        Self { name: self.name.clone(), size: self.size, compression: self.compression, place, read: Arc::default() }
+        Self { name: self.name.clone(), compression: self.compression, place, read: Arc::default() }
     }
 }
 
@@ -316,7 +306,7 @@ mod tests {
         let path = folder.path().join(name);
         std::fs::write(&path, stored).unwrap();
         let count = Arc::new(AtomicU64::new(0));
-        let input = Arc::new(Input::new(name.into(), None, InputPlace::Local(path), count.clone()));
+        let input = Arc::new(Input::new(name.into(), InputPlace::Local(path), count.clone()));
         let bytes = input.bytes().try_collect::<Vec<_>>().await.map(|pieces| pieces.concat());
         (bytes, count.load(Ordering::Relaxed))
     }
@@ -355,7 +345,7 @@ mod tests {
     #[tokio::test]
     async fn a_missing_file_is_named() {
         let place = InputPlace::Local("/nonexistent/a.csv".into());
-        let input = Arc::new(Input::new("in/a.csv".into(), None, place, Arc::default()));
+        let input = Arc::new(Input::new("in/a.csv".into(), place, Arc::default()));
         let error = input.bytes().try_collect::<Vec<_>>().await.unwrap_err();
         assert_eq!((error.kind(), error.message()), (ErrorKind::Invalid, "in/a.csv does not exist"));
     }
@@ -363,7 +353,7 @@ mod tests {
     #[tokio::test]
     async fn given_bytes_can_be_looked_at_first() {
         let bytes = given_stream("stdin".into(), given_reader(std::io::Cursor::new(b"one two".to_vec())));
-        let input = Arc::new(Input::new("stdin".into(), None, InputPlace::Given(Given::new(bytes)), Arc::default()));
+        let input = Arc::new(Input::new("stdin".into(), InputPlace::Given(Given::new(bytes)), Arc::default()));
         let head = input
             .peek(|reader| {
                 let mut head = [0; 3];

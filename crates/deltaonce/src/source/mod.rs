@@ -80,24 +80,6 @@ impl Places {
         Self { source, unit, numbers: Numbers::Each(numbers) }
     }
 
-    /// The places of `length` rows from row `offset` of the batch on.
-    pub(crate) fn slice(&self, offset: usize, length: usize) -> Self {
-        let numbers = match &self.numbers {
-            Numbers::From(first) => Numbers::From(first + offset as u64),
-            Numbers::Each(numbers) => {
-                let end = offset.saturating_add(length).min(numbers.len());
-                Numbers::Each(numbers.get(offset..end).unwrap_or_default().into())
-            }
-        };
-        Self { source: self.source.clone(), unit: self.unit, numbers }
-    }
-
-    /// The places of the rows of the batch that `rows` picks, in its order.
-    pub(crate) fn take(&self, rows: impl IntoIterator<Item = usize>) -> Self {
-        let numbers = rows.into_iter().map(|row| self.of(row).number).collect();
-        Self { source: self.source.clone(), unit: self.unit, numbers: Numbers::Each(numbers) }
-    }
-
     /// Where row `row` of the batch stood.
     pub(crate) fn of(&self, row: usize) -> Place {
         let number = match &self.numbers {

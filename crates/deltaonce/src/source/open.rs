@@ -26,7 +26,6 @@ const LOOKS: usize = 8;
 pub(crate) struct OpenSource {
     rows: OpenRows,
     schema: Option<SchemaRef>,
-    total_bytes: Option<u64>,
     bytes_read: Arc<AtomicU64>,
     skipped: Vec<String>,
 }
@@ -43,10 +42,7 @@ struct OpenFile {
 
 impl std::fmt::Debug for OpenSource {
     fn fmt(&self, f: &mut std::fmt::Formatter<'_>) -> std::fmt::Result {
-        f.debug_struct("OpenSource")
-            .field("schema", &self.schema)
-            .field("bytes", &self.total_bytes)
-            .finish_non_exhaustive()
+        f.debug_struct("OpenSource").field("schema", &self.schema).finish_non_exhaustive()
     }
 }
 
@@ -73,7 +69,7 @@ impl Source {
                 let format = self.format.ok_or_else(|| Error::invalid("bytes are given without their format"))?;
                 let name = name_or(self.name, "standard input");
                 let place = InputPlace::Given(Given::new(given_stream(name.clone(), bytes)));
-                let input = Arc::new(Input::new(name, None, place, bytes_read.clone()));
+                let input = Arc::new(Input::new(name, place, bytes_read.clone()));
                 (format, vec![OpenFile { input, csv: self.csv }])
             }
             Rows::Files(paths) => {
@@ -97,7 +93,7 @@ impl Source {
                     }
                     let input = match (file.place, file.size) {
                         (InputPlace::Local(path), None) => Input::pipe(file.name, path, bytes_read.clone()),
-                        (place, size) => Input::new(file.name, size, place, bytes_read.clone()),
+                        (place, _) => Input::new(file.name, place, bytes_read.clone()),
                     };
                     OpenFile { input: Arc::new(input), csv }
                 });
@@ -105,8 +101,7 @@ impl Source {
             }
         };
         let schema = common_schema(format, &files).await?;
-        let total_bytes = files.iter().map(|file| file.input.size()).sum();
-        Ok(OpenSource { rows: OpenRows::Files { format, files }, schema, total_bytes, bytes_read, skipped })
+        Ok(OpenSource { rows: OpenRows::Files { format, files }, schema, bytes_read, skipped })
     }
 }
 
@@ -119,7 +114,6 @@ impl OpenSource {
         Self {
             rows: OpenRows::Batches { name, batches },
             schema: Some(schema),
-            total_bytes: None,
             bytes_read: Arc::default(),
             skipped: Vec::new(),
         }
@@ -138,25 +132,9 @@ impl OpenSource {
         self.bytes_read.clone()
     }
 
-    /// Bytes of all inputs, as they are stored; `None` where some input does not know.
-    pub(crate) fn total_bytes(&self) -> Option<u64> {
-        self.total_bytes
-    }
-
     /// Files in folders and globs that are not read, since nothing says how.
     pub(crate) fn skipped(&self) -> &[String] {
         &self.skipped
-    }
-
-    /// What messages call the source as a whole: its only input's name, or how many there are.
-    pub(crate) fn name(&self) -> String {
-        match &self.rows {
-            OpenRows::Batches { name, .. } => name.to_string(),
-            OpenRows::Files { files, .. } => match files.as_slice() {
-                [file] => file.input.name().to_string(),
-                files => format!("{} files", files.len()),
-            },
-        }
     }
 
     /// All rows, input after input, each input in its own order. Text takes the types of `target`'s columns; typed rows

@@ -99,11 +99,6 @@ impl Observed {
         }
     }
 
-    /// Rows seen.
-    pub(super) fn rows(&self) -> i64 {
-        self.rows
-    }
-
     fn array(&mut self, node: &Node, array: &ArrayRef, parent_nulls: Option<&NullBuffer>) {
         // A field of a null struct counts as null, whatever its own array says.
         let nulls = NullBuffer::union(parent_nulls, array.logical_nulls().as_ref());

@@ -158,6 +158,7 @@ impl Location {
     }
 
     /// The absolute path of a local location.
+    #[cfg(test)]
     pub(crate) fn local_path(&self) -> Option<PathBuf> {
         match self.backend.place {
             Place::Local => self.url.to_file_path().ok(),

@@ -14,87 +14,87 @@ use crate::error::{Error, Result};
 /// A data file of the table: the `add` action.
 #[derive(Debug, Clone, PartialEq, Serialize, Deserialize)]
 #[serde(rename_all = "camelCase")]
-pub struct AddFile {
+pub(crate) struct AddFile {
     /// Where the file is, as the log says it: a URI relative to the table's root, percent-encoded.
-    pub path: String,
+    pub(crate) path: String,
     /// The partition the file belongs to; a null value is `None`.
     #[serde(default)]
-    pub partition_values: BTreeMap<String, Option<String>>,
+    pub(crate) partition_values: BTreeMap<String, Option<String>>,
     /// Bytes.
-    pub size: i64,
+    pub(crate) size: i64,
     /// Milliseconds since the epoch.
-    pub modification_time: i64,
+    pub(crate) modification_time: i64,
     /// Whether rows come with it that were not in the table before.
-    pub data_change: bool,
+    pub(crate) data_change: bool,
     /// Per-file statistics, JSON text (protocol, "Per-file Statistics").
     #[serde(default, skip_serializing_if = "Option::is_none")]
-    pub stats: Option<String>,
+    pub(crate) stats: Option<String>,
     /// Free text about the file.
     #[serde(default, skip_serializing_if = "Option::is_none")]
-    pub tags: Option<BTreeMap<String, Option<String>>>,
+    pub(crate) tags: Option<BTreeMap<String, Option<String>>>,
     /// Rows of the file that are deleted.
     #[serde(default, skip_serializing_if = "Option::is_none")]
-    pub deletion_vector: Option<DeletionVector>,
+    pub(crate) deletion_vector: Option<DeletionVector>,
     /// Row tracking: id of the file's first row.
     #[serde(default, skip_serializing_if = "Option::is_none")]
-    pub base_row_id: Option<i64>,
+    pub(crate) base_row_id: Option<i64>,
     /// Row tracking: version that first added the file.
     #[serde(default, skip_serializing_if = "Option::is_none")]
-    pub default_row_commit_version: Option<i64>,
+    pub(crate) default_row_commit_version: Option<i64>,
     /// Who clustered the file.
     #[serde(default, skip_serializing_if = "Option::is_none")]
-    pub clustering_provider: Option<String>,
+    pub(crate) clustering_provider: Option<String>,
 }
 
 /// The `deletionVector` of a file (protocol, "Deletion Vectors").
 #[derive(Debug, Clone, PartialEq, Eq, Serialize, Deserialize)]
 #[serde(rename_all = "camelCase")]
-pub struct DeletionVector {
+pub(crate) struct DeletionVector {
     /// `u`, `i` or `p`.
-    pub storage_type: String,
+    pub(crate) storage_type: String,
     /// Where or what it is, by `storage_type`.
-    pub path_or_inline_dv: String,
+    pub(crate) path_or_inline_dv: String,
     /// Where it starts in its file.
     #[serde(default, skip_serializing_if = "Option::is_none")]
-    pub offset: Option<i32>,
+    pub(crate) offset: Option<i32>,
     /// Bytes.
-    pub size_in_bytes: i32,
+    pub(crate) size_in_bytes: i32,
     /// Rows it masks.
-    pub cardinality: i64,
+    pub(crate) cardinality: i64,
 }
 
 /// The `remove` action.
 #[derive(Debug, Clone, PartialEq, Serialize, Deserialize)]
 #[serde(rename_all = "camelCase")]
-pub struct RemoveFile {
+pub(crate) struct RemoveFile {
     /// The `add`'s path, to the letter.
-    pub path: String,
+    pub(crate) path: String,
     /// Milliseconds since the epoch.
     #[serde(default, skip_serializing_if = "Option::is_none")]
-    pub deletion_timestamp: Option<i64>,
+    pub(crate) deletion_timestamp: Option<i64>,
     /// Whether rows leave the table with it.
-    pub data_change: bool,
+    pub(crate) data_change: bool,
     /// Whether the next fields are given.
     #[serde(default, skip_serializing_if = "Option::is_none")]
-    pub extended_file_metadata: Option<bool>,
+    pub(crate) extended_file_metadata: Option<bool>,
     /// As in the `add`.
     #[serde(default, skip_serializing_if = "Option::is_none")]
-    pub partition_values: Option<BTreeMap<String, Option<String>>>,
+    pub(crate) partition_values: Option<BTreeMap<String, Option<String>>>,
     /// As in the `add`.
     #[serde(default, skip_serializing_if = "Option::is_none")]
-    pub size: Option<i64>,
+    pub(crate) size: Option<i64>,
     /// As in the `add`.
     #[serde(default, skip_serializing_if = "Option::is_none")]
-    pub tags: Option<BTreeMap<String, Option<String>>>,
+    pub(crate) tags: Option<BTreeMap<String, Option<String>>>,
     /// As in the `add`.
     #[serde(default, skip_serializing_if = "Option::is_none")]
-    pub deletion_vector: Option<DeletionVector>,
+    pub(crate) deletion_vector: Option<DeletionVector>,
     /// As in the `add`.
     #[serde(default, skip_serializing_if = "Option::is_none")]
-    pub base_row_id: Option<i64>,
+    pub(crate) base_row_id: Option<i64>,
     /// As in the `add`.
     #[serde(default, skip_serializing_if = "Option::is_none")]
-    pub default_row_commit_version: Option<i64>,
+    pub(crate) default_row_commit_version: Option<i64>,
 }
 
 impl AddFile {
@@ -146,12 +146,12 @@ pub(crate) fn location(path: &str) -> Result<Path> {
 /// The `txn` action.
 #[derive(Debug, Clone, PartialEq, Eq, Serialize, Deserialize)]
 #[serde(rename_all = "camelCase")]
-pub struct Txn {
+pub(crate) struct Txn {
     /// txnAppId.
-    pub app_id: String,
+    pub(crate) app_id: String,
     /// txnVersion.
-    pub version: i64,
+    pub(crate) version: i64,
     /// Milliseconds since the epoch.
     #[serde(default, skip_serializing_if = "Option::is_none")]
-    pub last_updated: Option<i64>,
+    pub(crate) last_updated: Option<i64>,
 }

@@ -4,7 +4,7 @@ use arrow::datatypes::{Field, Schema, SchemaRef};
 
 /// A table's columns in Arrow's types: the one schema that prepared rows, plans and data files share.
 #[derive(Debug, Clone, PartialEq)]
-pub struct TableSchema {
+pub(crate) struct TableSchema {
     columns: SchemaRef,
     partition_columns: Vec<String>,
 }
@@ -17,34 +17,29 @@ impl TableSchema {
     }
 
     /// All columns, partition columns included.
-    #[must_use]
-    pub fn columns(&self) -> &SchemaRef {
+    pub(crate) fn columns(&self) -> &SchemaRef {
         &self.columns
     }
 
     /// Names of the partition columns, in order.
-    #[must_use]
-    pub fn partition_columns(&self) -> &[String] {
+    pub(crate) fn partition_columns(&self) -> &[String] {
         &self.partition_columns
     }
 
     /// Whether a column is a partition column.
-    #[must_use]
-    pub fn is_partition_column(&self, name: &str) -> bool {
+    pub(crate) fn is_partition_column(&self, name: &str) -> bool {
         self.partition_columns.iter().any(|column| column == name)
     }
 
     /// The columns that data files hold: all but the partition columns.
-    #[must_use]
-    pub fn file_columns(&self) -> SchemaRef {
+    pub(crate) fn file_columns(&self) -> SchemaRef {
         let fields: Vec<_> =
             self.columns.fields().iter().filter(|field| !self.is_partition_column(field.name())).cloned().collect();
         Schema::new(fields).into()
     }
 
     /// A column by its exact name.
-    #[must_use]
-    pub fn column(&self, name: &str) -> Option<&Field> {
+    pub(crate) fn column(&self, name: &str) -> Option<&Field> {
         self.columns.column_with_name(name).map(|(_, field)| field)
     }
 }

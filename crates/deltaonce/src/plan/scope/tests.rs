@@ -264,7 +264,6 @@ fn strays_are_counted_and_shown() {
     };
     take(&[good; 5], &places("a.csv", 2));
     take(&[good, r#"{"d":"2026-10-19"}"#, good, "{}", good, good], &places("b.csv", 2));
-    assert_eq!(strays.count(), 2);
     let error = strays.refuse("d = '2026-10-18'").unwrap_err();
     assert_eq!(error.kind(), ErrorKind::Refused);
     assert_eq!(error.message(), "2 of 11 rows lie outside the scope d = '2026-10-18'; a null counts as outside");

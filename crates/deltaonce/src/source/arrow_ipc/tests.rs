@@ -35,13 +35,13 @@ fn file(batches: &[RecordBatch]) -> Vec<u8> {
 }
 
 fn local(path: &Path) -> Arc<Input> {
-    Arc::new(Input::new("in.arrow".into(), None, InputPlace::Local(path.into()), Arc::default()))
+    Arc::new(Input::new("in.arrow".into(), InputPlace::Local(path.into()), Arc::default()))
 }
 
 fn given(bytes: &[u8]) -> Arc<Input> {
     let pieces: Vec<_> = bytes.chunks(1000).map(|piece| Ok(piece.to_vec().into())).collect();
     let place = InputPlace::Given(Given::new(futures::stream::iter(pieces).boxed()));
-    Arc::new(Input::new("stdin".into(), None, place, Arc::default()))
+    Arc::new(Input::new("stdin".into(), place, Arc::default()))
 }
 
 #[tokio::test]

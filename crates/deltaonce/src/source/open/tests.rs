@@ -40,8 +40,6 @@ async fn files_of_other_column_order_and_string_kinds_are_one_source() {
     let schema = source.schema().unwrap().clone();
     assert_eq!(schema.field(1).data_type(), &DataType::Utf8);
     assert!(schema.field(1).is_nullable());
-    assert_eq!(source.name(), "3 files");
-    assert!(source.total_bytes().unwrap() > 0);
     let table = TableSchema::new(schema, Vec::new());
     let batches: Vec<_> = source.read(&table, 2).try_collect().await.unwrap();
     let places: Vec<_> = batches.iter().map(|batch| batch.places.of(0).to_string()).collect();
@@ -97,7 +95,6 @@ async fn a_pipe_is_read_once_though_its_schema_is_looked_at() {
         writer.finish().unwrap();
     });
     let source = Source::files([&path]).open().await.unwrap();
-    assert_eq!(source.total_bytes(), None);
     let table = TableSchema::new(rows.schema(), Vec::new());
     let batches: Vec<_> = source.read(&table, 1).try_collect().await.unwrap();
     assert_eq!(batches.iter().map(|batch| batch.rows.num_rows()).sum::<usize>(), 100_000);

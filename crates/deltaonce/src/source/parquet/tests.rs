@@ -15,7 +15,7 @@ use crate::source::input::InputPlace;
 use crate::source::object::Object;
 
 fn input(path: &Path, count: Arc<AtomicU64>) -> Arc<Input> {
-    Arc::new(Input::new("in.parquet".into(), None, InputPlace::Local(path.into()), count))
+    Arc::new(Input::new("in.parquet".into(), InputPlace::Local(path.into()), count))
 }
 
 fn write(path: &Path, batch: &RecordBatch, rows_per_group: usize) {
@@ -80,7 +80,7 @@ async fn objects_are_read_as_files_are() {
     let size = std::fs::metadata(&path).unwrap().len();
     let name: Arc<str> = "s3://lake/in.parquet".into();
     let object = Arc::new(Object::new(name.clone(), store, "in.parquet".into(), size));
-    let input = Arc::new(Input::new(name, Some(size), InputPlace::Object(object), Arc::default()));
+    let input = Arc::new(Input::new(name, InputPlace::Object(object), Arc::default()));
     let batches: Vec<_> = read(&input, 2).try_collect().await.unwrap();
     assert_eq!(whole(&batches).columns(), rows.columns());
 }
@@ -164,7 +164,7 @@ async fn an_empty_table_has_a_schema_and_no_rows() {
 async fn a_pipe_is_refused_with_advice() {
     let bytes = futures::stream::empty().boxed();
     let place = InputPlace::Given(crate::source::input::Given::new(bytes));
-    let input = Arc::new(Input::new("standard input".into(), None, place, Arc::default()));
+    let input = Arc::new(Input::new("standard input".into(), place, Arc::default()));
     let error = schema(&input).await.unwrap_err();
     assert_eq!(error.message(), "standard input cannot be read as Parquet, which must be read from its end");
 }
