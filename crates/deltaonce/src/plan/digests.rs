@@ -1,10 +1,5 @@
 //! Many byte strings as a small sorted set that ranges are tested against.
 
-use arrow::array::{AsArray, Decimal128Array, UInt64Array};
-use arrow::compute::sort;
-use arrow::datatypes::{Decimal128Type, UInt64Type};
-use arrow::error::ArrowError;
-
 /// Byte strings cut to a few bytes each, after what all of them begin with. A test may say that a string is in a range
 /// though none is, where they only differ later; it never misses one.
 #[derive(Debug)]
@@ -17,34 +12,26 @@ pub(super) struct Digests {
 enum Sorted {
     /// 8 bytes of each string: one column of a fixed width is told apart exactly.
     Narrow(Vec<u64>),
-    /// 16 bytes of each string.
-    Wide(Vec<u128>),
+    /// 32 bytes of each string: a column or two of text and a number.
+    Wide(Vec<[u8; WIDE]>),
 }
+
+const WIDE: usize = 32;
 
 impl Digests {
     /// Digests of strings that are given in the same order each time; `wide` for those of several columns.
-    pub(super) fn new<'a, I>(strings: impl Fn() -> I, wide: bool) -> Result<Self, ArrowError>
+    pub(super) fn new<'a, I>(strings: impl Fn() -> I, wide: bool) -> Self
     where
         I: Iterator<Item = &'a [u8]>,
     {
         let common = common_prefix(strings());
-        let rest = |string: &'a [u8]| string.get(common.len()..).unwrap_or_default();
-        // Sorted by Arrow's kernels: they are at hand, optimised, for just these two widths.
+        let rests = strings().map(|string| string.get(common.len()..).unwrap_or_default());
         let sorted = if wide {
-            let digests = strings().map(|string| flipped(u128::from_be_bytes(padded(rest(string), 0)).cast_signed()));
-            let values = sort(&Decimal128Array::from_iter_values(digests), None)?;
-            let values = values.as_primitive::<Decimal128Type>().values();
-            let mut digests: Vec<u128> = values.iter().map(|&value| flipped(value).cast_unsigned()).collect();
-            digests.dedup();
-            Sorted::Wide(digests)
+            Sorted::Wide(sorted(rests.map(|rest| padded(rest, 0))))
         } else {
-            let digests = strings().map(|string| u64::from_be_bytes(padded(rest(string), 0)));
-            let values = sort(&UInt64Array::from_iter_values(digests), None)?;
-            let mut digests = values.as_primitive::<UInt64Type>().values().to_vec();
-            digests.dedup();
-            Sorted::Narrow(digests)
+            Sorted::Narrow(sorted(rests.map(|rest| u64::from_be_bytes(padded(rest, 0)))))
         };
-        Ok(Self { common, sorted })
+        Self { common, sorted }
     }
 
     /// Whether a string may be at or above `least` and also at or below `greatest`, or begin with `greatest`.
@@ -57,8 +44,8 @@ impl Digests {
             ),
             Sorted::Wide(sorted) => any_between(
                 sorted,
-                self.from(least, |rest| u128::from_be_bytes(padded(rest, 0)), 0),
-                self.to(greatest, |rest| u128::from_be_bytes(padded(rest, u8::MAX)), u128::MAX),
+                self.from(least, |rest| padded(rest, 0), [0; WIDE]),
+                self.to(greatest, |rest| padded(rest, u8::MAX), [u8::MAX; WIDE]),
             ),
         }
     }
@@ -93,9 +80,11 @@ fn padded<const N: usize>(bytes: &[u8], fill: u8) -> [u8; N] {
     padded
 }
 
-/// Between the order of unsigned and that of signed numbers.
-fn flipped(value: i128) -> i128 {
-    value ^ i128::MIN
+fn sorted<T: Ord>(digests: impl Iterator<Item = T>) -> Vec<T> {
+    let mut digests: Vec<T> = digests.collect();
+    digests.sort_unstable();
+    digests.dedup();
+    digests
 }
 
 fn common_prefix<'a>(mut strings: impl Iterator<Item = &'a [u8]>) -> Vec<u8> {
@@ -130,7 +119,7 @@ mod tests {
             let strings: Vec<Vec<u8>> = strings.into_iter().map(|string| [start.clone(), string].concat()).collect();
             let end = |end: &Vec<u8>| if within { [start.clone(), end.clone()].concat() } else { end.clone() };
             let (least, greatest) = (end(&ends.0), end(&ends.1));
-            let digests = Digests::new(|| strings.iter().map(Vec::as_slice), wide).unwrap();
+            let digests = Digests::new(|| strings.iter().map(Vec::as_slice), wide);
             let fits = |string: &Vec<u8>| *string >= least && (*string <= greatest || string.starts_with(&greatest));
             let any = strings.iter().any(fits);
             if any {
@@ -146,7 +135,7 @@ mod tests {
     #[test]
     fn long_common_prefixes_do_not_blunt_the_test() {
         let strings: Vec<Vec<u8>> = [10_u64, 20, 30].map(|n| [vec![7; 50], n.to_be_bytes().to_vec()].concat()).to_vec();
-        let digests = Digests::new(|| strings.iter().map(Vec::as_slice), false).unwrap();
+        let digests = Digests::new(|| strings.iter().map(Vec::as_slice), false);
         let end = |n: u64| [vec![7; 50], n.to_be_bytes().to_vec()].concat();
         assert!(digests.any_between(&end(20), &end(20)));
         assert!(!digests.any_between(&end(11), &end(19)));

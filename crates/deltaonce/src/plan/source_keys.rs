@@ -22,7 +22,7 @@ pub(crate) struct SourceKeys(Arc<Inner>);
 
 struct Inner {
     winners: Arc<Winners>,
-    keys: OnceLock<Option<Digests>>,
+    keys: OnceLock<Digests>,
     columns: Vec<Column>,
 }
 
@@ -89,11 +89,11 @@ impl RowsRead for SourceKeys {
 }
 
 impl Inner {
-    /// All keys; none where they cannot be sorted, and then any may be anywhere.
-    fn keys(&self) -> Option<&Digests> {
+    /// All keys.
+    fn keys(&self) -> &Digests {
         let winners = &self.winners;
-        let digests = || Digests::new(|| winners.slots().map(|slot| winners.key(slot)), self.columns.len() > 1).ok();
-        self.keys.get_or_init(digests).as_ref()
+        let digests = || Digests::new(|| winners.slots().map(|slot| winners.key(slot)), self.columns.len() > 1);
+        self.keys.get_or_init(digests)
     }
 
     /// The values of a key column in all keys; none where they cannot be told.
@@ -103,7 +103,7 @@ impl Inner {
         let digests = || {
             let pieces = self.winners.column(index).map(|values| column.converter.convert_columns(&[normal(values)]));
             let pieces: Vec<Rows> = pieces.collect::<Result<_, _>>().ok()?;
-            Digests::new(|| pieces.iter().flat_map(|rows| rows.iter().map(|row| row.data())), false).ok()
+            Some(Digests::new(|| pieces.iter().flat_map(|rows| rows.iter().map(|row| row.data())), false))
         };
         column.values.get_or_init(digests).as_ref()
     }
@@ -138,7 +138,7 @@ impl Inner {
             }
         }
         self.winners.len() > 0
-            && (least.is_empty() || self.keys().is_none_or(|keys| keys.any_between(&least, &greatest)))
+            && (least.is_empty() || self.keys().any_between(&least, &greatest))
     }
 }
 
