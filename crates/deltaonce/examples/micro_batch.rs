@@ -1,6 +1,6 @@
 //! A service that appends micro-batches: each has a sequence number, so a batch that is delivered again is skipped.
 //!
-//! `cargo run -p deltaonce --example micro_batch -- /tmp/readings`
+//! `cargo run --example micro_batch -- readings`
 
 #![allow(clippy::disallowed_macros, clippy::expect_used, reason = "a program of its own, not the library")]
 

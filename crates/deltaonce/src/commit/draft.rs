@@ -30,10 +30,11 @@ pub(crate) fn draft(facts: &Facts<'_>, change: &Change) -> Draft {
         info: Info {
             timestamp: facts.now,
             operation: match facts.load.contract {
+                _ if only_creates(facts, change) => "CREATE TABLE",
                 Contract::Append | Contract::Replace(_) => "WRITE",
                 Contract::Merge { .. } | Contract::Insert { .. } => "MERGE",
             },
-            parameters: parameters(facts),
+            parameters: if only_creates(facts, change) { creation(facts) } else { parameters(facts) },
             metrics: metrics(facts, change),
             blind_append: facts.load.contract == Contract::Append,
             read_version: facts.read_version,
@@ -47,6 +48,20 @@ pub(crate) fn draft(facts: &Facts<'_>, change: &Change) -> Draft {
         removes: change.removes.iter().map(|file| file.remove(facts.now)).collect(),
         adds: change.adds.clone(),
     }
+}
+
+/// Whether the entry makes a table and puts nothing into it.
+fn only_creates(facts: &Facts<'_>, change: &Change) -> bool {
+    facts.creates.is_some() && change.is_empty()
+}
+
+fn creation(facts: &Facts<'_>) -> Vec<(&'static str, String)> {
+    let properties = facts.creates.map(|definition| json!(definition.metadata.configuration)).unwrap_or_default();
+    vec![
+        ("isManaged", "false".to_owned()),
+        ("partitionBy", json!(facts.partition_columns).to_string()),
+        ("properties", properties.to_string()),
+    ]
 }
 
 fn parameters(facts: &Facts<'_>) -> Vec<(&'static str, String)> {
