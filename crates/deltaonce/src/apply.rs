@@ -1,5 +1,6 @@
 //! The pipeline: one load from its source to its receipt.
 
+use std::collections::BTreeMap;
 use std::sync::Arc;
 use std::sync::atomic::Ordering;
 use std::time::Duration;
@@ -74,7 +75,7 @@ impl Target {
         }
     }
 
-    fn properties(&self) -> std::collections::BTreeMap<String, String> {
+    fn properties(&self) -> BTreeMap<String, String> {
         match self {
             Self::There(snapshot) => snapshot.properties(),
             Self::New(definition) => definition.metadata.configuration.clone(),
@@ -85,12 +86,20 @@ impl Target {
 /// A source's rows, read once, in the form that its contract plans with.
 #[derive(Debug)]
 enum Rows {
+    /// Create: there are none.
+    None,
     /// Append: staged already.
     Added { staged: Vec<AddFile>, rows: u64 },
     /// Replace: staged already, and what they replace.
     Replacing { staged: Vec<AddFile>, rows: u64, scope: Arc<ResolvedScope> },
     /// Merge and insert: one row a key, held until the table's rows are known.
     Keyed(SourceKeys),
+}
+
+/// What follows after another writer was first.
+enum Next {
+    Plan(Target),
+    Done(Box<Receipt>),
 }
 
 /// A source's rows, read to the end.
@@ -176,8 +185,7 @@ impl<'a> Run<'a> {
             return self.found_table(&snapshot, &definition);
         }
         self.table.check_store().await?;
-        let mut receipt =
-            self.land(Target::New(Box::new(definition)), &Rows::Added { staged: Vec::new(), rows: 0 }).await?;
+        let mut receipt = self.land(Target::New(Box::new(definition)), &Rows::None).await?;
         receipt.contract = "create".to_owned();
         Ok(receipt)
     }
@@ -220,8 +228,10 @@ impl<'a> Run<'a> {
                 by, by.app_id
             ));
         }
-        let log = self.table.log().as_ref();
-        let found = history::recording(self.name(), log, snapshot.version(), &by.app_id, LOOK_BACK).await?;
+        let log = self.table.reader().as_ref();
+        // The skip is decided; an old entry that cannot be read only costs its version and time.
+        let found = history::recording(self.name(), log, snapshot.version(), &by.app_id, LOOK_BACK).await;
+        let found = found.unwrap_or_default();
         let outcome = Outcome::Skipped {
             by,
             recorded,
@@ -234,17 +244,20 @@ impl<'a> Run<'a> {
     fn stager(&self, target: &Target) -> Result<Stager> {
         let host = self.table.host().clone();
         Stager::new(self.store.clone(), target.schema(), &target.properties(), host, self.parallelism)
+            .map_err(|error| error.about(self.name()))
     }
 
     async fn prepare(&mut self, source: OpenSource, target: &Target) -> Result<Rows> {
         let schema = target.schema();
         let gate = self.gate(target)?;
+        // Made before the source is read, so that properties it cannot obey are told at once.
+        let stager = self.stager(target)?;
         let batches = source.read(schema, self.parallelism);
         let (rows, tally) = prepared(batches, gate, self.parallelism, self.table.stopper());
         let rows = rows.boxed();
         let (prepared, passed) = match &self.load.contract {
             Contract::Append | Contract::Replace(_) => {
-                let staged = self.stager(target)?.write(rows.map(|pair| pair.map(|(rows, _)| rows))).await?;
+                let staged = stager.write(rows.map(|pair| pair.map(|(rows, _)| rows))).await?;
                 let passed = tally.finish(&self.scope_in_words())?;
                 (Prepared::Staged(staged), passed)
             }
@@ -288,11 +301,12 @@ impl<'a> Run<'a> {
     }
 
     fn scope_in_words(&self) -> String {
-        match &self.load.contract {
+        let scope = match &self.load.contract {
             Contract::Replace(Scope::Where(predicate)) => predicate.clone(),
             Contract::Replace(Scope::Interval { column, start, end }) => format!("{column}={start}/{end}"),
             _ => String::new(),
-        }
+        };
+        format!("{scope} of {}", self.name())
     }
 
     fn refuse_empty(&self, rows: u64) -> Result<()> {
@@ -308,50 +322,102 @@ impl<'a> Run<'a> {
 
     /// Plans and commits until the log says how it ended.
     async fn land(&mut self, mut target: Target, rows: &Rows) -> Result<Receipt> {
-        let host = self.table.host().clone();
-        let deadline = host.elapsed() + self.load.deadline;
+        let deadline = self.table.host().elapsed().saturating_add(self.load.deadline);
         let mut round = 0;
         loop {
             self.table.stopper().check()?;
-            let change = self.plan(&target, rows).await?;
-            if let Some(snapshot) = target.snapshot()
-                && change.is_empty()
-                && self.load.identities.is_empty()
-            {
-                return Ok(self.receipt(Outcome::Unchanged { version: snapshot.version() }, &change));
-            }
-            self.check_append_only(&target, &change)?;
-            let attempt = self.attempt(&target, rows, &change, deadline).await?;
-            self.attempts += attempt.puts;
-            match attempt.end {
-                End::Landed(version) => return self.landed(version, &change, &target).await,
-                End::PlanAgain(version) => {
-                    let why = attempt.why.unwrap_or("another writer was first");
-                    tracing::info!(version, why, "planning again");
-                    let pause = back_off(round, host.random());
-                    round += 1;
-                    if host.elapsed() + pause > deadline {
-                        return Err(self.out_of_time(why));
+            let (version, why) = match self.plan(&target, rows).await {
+                Ok(change) => {
+                    self.table.stopper().check()?;
+                    if let Some(snapshot) = target.snapshot()
+                        && change.is_empty()
+                        && self.load.identities.is_empty()
+                    {
+                        return Ok(self.receipt(Outcome::Unchanged { version: snapshot.version() }, &change));
                     }
-                    host.sleep(pause).await;
-                    self.discard_rewrites(&change, rows).await;
-                    target = self.newer(target, version).await?;
-                    if let Some(skipped) = self.skipped_now(&target).await? {
-                        return Ok(skipped);
+                    self.check_append_only(&target, &change)?;
+                    let attempt = self.attempt(&target, rows, &change, deadline).await?;
+                    self.attempts += attempt.puts;
+                    match attempt.end {
+                        End::Landed(version) => return self.landed(version, &change, &target).await,
+                        End::PlanAgain(version) => {
+                            self.discard_rewrites(&change, rows).await;
+                            (version, attempt.why.unwrap_or("another writer was first"))
+                        }
+                        end => return Err(self.not_landed(end, attempt)),
                     }
                 }
-                end => return Err(self.not_landed(end, attempt)),
-            }
+                // Another writer may have taken a file of the snapshot away; the newest version says where its rows are.
+                Err(error) if error.kind() == ErrorKind::Retryable => match self.moved_on(&target).await? {
+                    Some(version) => (version, "another writer took away a file that this load reads"),
+                    None => return Err(error),
+                },
+                Err(error) => return Err(error),
+            };
+            tracing::info!(version, why, "planning again");
+            self.pause(round, why, deadline).await?;
+            round += 1;
+            target = match self.go_on(target, version, rows).await? {
+                Next::Plan(target) => target,
+                Next::Done(receipt) => return Ok(*receipt),
+            };
         }
+    }
+
+    async fn pause(&self, round: u32, why: &str, deadline: Duration) -> Result<()> {
+        let host = self.table.host();
+        let pause = back_off(round, host.random());
+        if host.elapsed().saturating_add(pause) > deadline {
+            return Err(self.out_of_time(why));
+        }
+        host.sleep(pause).await;
+        Ok(())
+    }
+
+    /// The table's newest version, where it is newer than the one that was planned on.
+    async fn moved_on(&self, target: &Target) -> Result<Option<u64>> {
+        let Some(snapshot) = target.snapshot() else { return Ok(None) };
+        let newest = snapshot.newer(snapshot.version()).await?.version();
+        Ok((newest > snapshot.version()).then_some(newest))
+    }
+
+    /// Looks at the table as it is after another writer's entry `version`: whether the log holds this load by now, and
+    /// else whether what was prepared still fits.
+    async fn go_on(&mut self, target: Target, version: u64, rows: &Rows) -> Result<Next> {
+        let newer = match &target {
+            Target::There(snapshot) => snapshot.newer(version).await?,
+            Target::New(_) => self.table.latest().await?.ok_or_else(|| {
+                Error::retryable(format!("{} lists no table although its version {version} was read", self.name()))
+            })?,
+        };
+        if let Some(skipped) = self.skipped(&newer).await? {
+            return Ok(Next::Done(Box::new(skipped)));
+        }
+        if let (Rows::None, Target::New(definition)) = (rows, &target) {
+            return self.found_table(&newer, definition).map(|receipt| Next::Done(Box::new(receipt)));
+        }
+        features::check(self.name(), &newer, &self.load.contract)?;
+        let constraints = |properties: BTreeMap<String, String>| -> Vec<(String, String)> {
+            properties.into_iter().filter(|(key, _)| key.starts_with("delta.constraints.")).collect()
+        };
+        if newer.schema() != target.schema() || constraints(newer.properties()) != constraints(target.properties()) {
+            return Err(Error::retryable(format!(
+                "another writer changed the columns or constraints of {} while this load ran; nothing was changed",
+                self.name()
+            ))
+            .hint("run it again: its rows will be checked against the table as it is now"));
+        }
+        Ok(Next::Plan(Target::There(newer)))
     }
 
     async fn plan(&self, target: &Target, rows: &Rows) -> Result<Change> {
         let files = match (target, rows) {
-            (Target::New(_), _) | (_, Rows::Added { .. }) => Vec::new(),
+            (Target::New(_), _) | (_, Rows::None | Rows::Added { .. }) => Vec::new(),
             (Target::There(snapshot), _) => snapshot.files().await?,
         };
         let stager = self.stager(target)?;
         match rows {
+            Rows::None => Ok(Change::none()),
             Rows::Added { staged, rows } => Ok(append::plan(staged, *rows)),
             Rows::Replacing { staged, rows, scope } => {
                 let replace = Replace {
@@ -412,7 +478,7 @@ impl<'a> Run<'a> {
 
     /// The in-commit timestamp of the entry that ours comes after.
     async fn in_commit_timestamp(&self, version: u64) -> Result<i64> {
-        let bytes = self.table.log().read_commit_entry(version).await;
+        let bytes = self.table.reader().read_commit_entry(version).await;
         let bytes = bytes.map_err(|e| failure::delta(self.name(), "read the log of", e))?;
         let entry = bytes.map(|bytes| Entry::parse(version, &bytes)).transpose()?;
         entry.and_then(|entry| entry.in_commit_timestamp()).ok_or_else(|| {
@@ -434,40 +500,11 @@ impl<'a> Run<'a> {
         )))
     }
 
-    /// The table as it is after another writer's entry `version`, if what was prepared still fits it.
-    async fn newer(&self, target: Target, version: u64) -> Result<Target> {
-        let newer = match &target {
-            Target::There(snapshot) => snapshot.newer(version).await?,
-            Target::New(_) => self.table.latest().await?.ok_or_else(|| {
-                Error::retryable(format!("{} lists no table although its version {version} was read", self.name()))
-            })?,
-        };
-        features::check(self.name(), &newer, &self.load.contract)?;
-        let constraints = |properties: std::collections::BTreeMap<String, String>| -> Vec<(String, String)> {
-            properties.into_iter().filter(|(key, _)| key.starts_with("delta.constraints.")).collect()
-        };
-        if newer.schema() != target.schema() || constraints(newer.properties()) != constraints(target.properties()) {
-            return Err(Error::retryable(format!(
-                "another writer changed the columns or constraints of {} while this load ran; nothing was changed",
-                self.name()
-            ))
-            .hint("run it again: its rows will be checked against the table as it is now"));
-        }
-        Ok(Target::There(newer))
-    }
-
-    async fn skipped_now(&mut self, target: &Target) -> Result<Option<Receipt>> {
-        match target.snapshot() {
-            Some(snapshot) => self.skipped(&snapshot.clone()).await,
-            None => Ok(None),
-        }
-    }
-
     /// Takes away the files of a plan that did not land, but for those that hold the source's rows.
     async fn discard_rewrites(&self, change: &Change, rows: &Rows) {
         let staged: &[AddFile] = match rows {
             Rows::Added { staged, .. } | Rows::Replacing { staged, .. } => staged,
-            Rows::Keyed(_) => &[],
+            Rows::None | Rows::Keyed(_) => &[],
         };
         let rewrites = change.adds.iter().filter(|add| !staged.contains(add));
         let paths: Vec<_> = rewrites.filter_map(|add| add.location().ok()).collect();
@@ -494,19 +531,21 @@ impl<'a> Run<'a> {
 
     fn not_landed(&self, end: End, attempt: Attempt) -> Error {
         let name = self.name();
-        let error = match (end, &attempt.complaint) {
-            (End::Unknown(version), _) => {
+        let said = attempt.complaint.as_ref().map(|complaint| failure::reason(complaint.as_ref()));
+        let error = match end {
+            End::Unknown(version) => {
                 self.staging.keep();
                 Error::unknown(format!(
-                    "it could not be learned whether version {version} of {name} holds this load: its store did not answer in time"
+                    "it could not be learned in time whether version {version} of {name} holds this load"
                 ))
                 .hint("run the load again with the same identity; without one, look at the table first")
             }
-            (End::Denied, Some(complaint)) => Error::invalid(format!(
-                "the store refused to write the log of {name}: {complaint}; nothing was changed"
-            )),
-            _ => self.out_of_time("its store did not answer"),
+            End::Denied => {
+                Error::invalid(format!("the store refuses to take a log entry of {name}; nothing was changed"))
+            }
+            _ => self.out_of_time("its store did not take the log entry"),
         };
+        let error = error.details(said.map(|said| format!("the store said: {said}")));
         match attempt.complaint {
             Some(complaint) => error.caused_by(complaint),
             None => error,

@@ -2,7 +2,6 @@
 
 use std::time::Duration;
 
-use deltalake::ObjectStoreError;
 use deltalake::kernel::transaction::TransactionError;
 use deltalake::logstore::{CommitOrBytes, LogStore};
 use uuid::Uuid;
@@ -22,9 +21,12 @@ pub(crate) struct Attempt {
     pub(crate) puts: u32,
     /// Why the change must be planned again.
     pub(crate) why: Option<&'static str>,
-    /// The last thing that storage complained of.
-    pub(crate) complaint: Option<ObjectStoreError>,
+    /// The last failure of a put or of reading an entry, which says why the version is not resolved.
+    pub(crate) complaint: Option<Complaint>,
 }
+
+/// A failure that an attempt met on its way.
+pub(crate) type Complaint = Box<dyn std::error::Error + Send + Sync>;
 
 /// Lands `draft` at the first free version from `first` on.
 ///
@@ -47,7 +49,8 @@ pub(crate) async fn land(
 ) -> Result<Attempt> {
     let token = draft.info.token.as_str();
     let (mut machine, mut action) = Machine::start(first);
-    let (mut puts, mut why, mut complaint) = (0, None, None);
+    let (mut puts, mut why) = (0, None);
+    let mut complaint: Option<Complaint> = None;
     loop {
         let event = match action {
             Action::Put(version) => {
@@ -59,10 +62,13 @@ pub(crate) async fn land(
                     Err(TransactionError::VersionAlreadyExists(_)) => PutAnswer::Exists,
                     Err(TransactionError::ObjectStore { source }) => {
                         let denied = failure::is_final(&source);
-                        complaint = Some(source);
+                        complaint = Some(Box::new(source));
                         if denied { PutAnswer::Denied } else { PutAnswer::Failed }
                     }
-                    Err(_) => PutAnswer::Failed,
+                    Err(error) => {
+                        complaint = Some(Box::new(error));
+                        PutAnswer::Failed
+                    }
                 })
             }
             Action::Read(version) => Event::Read(match log.read_commit_entry(version).await {
@@ -70,7 +76,10 @@ pub(crate) async fn land(
                 // An entry is never empty: this is a torn read, or an entry whose bytes are still to come.
                 Ok(Some(bytes)) if bytes.is_empty() => ReadAnswer::Failed,
                 Ok(Some(bytes)) => match Entry::parse(version, &bytes) {
-                    Err(_) => ReadAnswer::Failed,
+                    Err(error) => {
+                        complaint = Some(Box::new(error));
+                        ReadAnswer::Failed
+                    }
                     Ok(entry) if entry.token() == Some(token) => ReadAnswer::Ours,
                     Ok(entry) => {
                         previous_timestamp = previous_timestamp.and(entry.in_commit_timestamp()).or(previous_timestamp);
@@ -78,11 +87,14 @@ pub(crate) async fn land(
                         if why.is_some() { ReadAnswer::Touching } else { ReadAnswer::Disjoint }
                     }
                 },
-                Err(_) => ReadAnswer::Failed,
+                Err(error) => {
+                    complaint = Some(Box::new(error));
+                    ReadAnswer::Failed
+                }
             }),
             Action::Wait { round } => {
                 let pause = back_off(round, host.random());
-                if host.elapsed() + pause > deadline {
+                if host.elapsed().saturating_add(pause) > deadline {
                     Event::TimeUp
                 } else {
                     host.sleep(pause).await;

@@ -137,8 +137,7 @@ impl Inner {
                 greatest.extend_from_slice(&max);
             }
         }
-        self.winners.len() > 0
-            && (least.is_empty() || self.keys().any_between(&least, &greatest))
+        self.winners.len() > 0 && (least.is_empty() || self.keys().any_between(&least, &greatest))
     }
 }
 

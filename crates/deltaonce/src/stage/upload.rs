@@ -11,6 +11,7 @@ use tokio::sync::mpsc;
 use tokio::task::{JoinHandle, JoinSet};
 
 use crate::error::{Error, Result};
+use crate::store::failure;
 
 /// Bytes of a part at least: what every store takes, and what a small file may hold back in memory.
 const LEAST_PART: u64 = 8 * 1024 * 1024;
@@ -226,17 +227,5 @@ async fn next(parts: &mut JoinSet<object_store::Result<()>>) -> object_store::Re
 }
 
 fn failed(path: &Path, error: object_store::Error) -> Error {
-    use object_store::Error as Store;
-    let message = format!("the data file '{path}' could not be written");
-    let said = error.to_string();
-    let error = match error {
-        error @ (Store::PermissionDenied { .. } | Store::Unauthenticated { .. }) => {
-            Error::invalid(message).hint("check the credentials and the right to write there").caused_by(error)
-        }
-        error @ (Store::NotSupported { .. } | Store::NotImplemented { .. } | Store::InvalidPath { .. }) => {
-            Error::unsupported(message).caused_by(error)
-        }
-        error => Error::retryable(message).caused_by(error),
-    };
-    error.detail(said)
+    failure::storage(&format!("the data file '{path}'"), "write", error)
 }

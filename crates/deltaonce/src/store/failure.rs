@@ -67,21 +67,43 @@ pub(crate) fn storage(what: &str, doing: &str, error: object_store::Error) -> Er
 
 /// The same for an error of deltalake, which may have one of storage inside.
 pub(crate) fn delta(what: &str, doing: &str, error: DeltaTableError) -> Error {
-    explain(store_error(&error).map_or(ErrorKind::Retryable, kind), what, doing, Box::new(error))
+    let kind = match store_error(&error) {
+        Some(store) => kind(store),
+        None if may_pass(&error) => ErrorKind::Retryable,
+        // What is left is a log that cannot be read, now or later.
+        None => ErrorKind::Unsupported,
+    };
+    explain(kind, what, doing, Box::new(error))
 }
 
 fn explain(kind: ErrorKind, what: &str, doing: &str, error: Box<dyn StdError + Send + Sync>) -> Error {
+    let reason = reason(error.as_ref());
+    Error::new(kind, format!("cannot {doing} {what}: {reason}")).caused_by(error)
+}
+
+/// Why, in the fewest words.
+pub(crate) fn reason(error: &(dyn StdError + 'static)) -> String {
     use object_store::Error as Store;
-    let reason = match store_error(error.as_ref()) {
+    match store_error(error) {
         Some(Store::PermissionDenied { .. }) => "its store denies access with these credentials".to_owned(),
         Some(Store::Unauthenticated { .. }) => "its store does not accept these credentials".to_owned(),
         Some(Store::NotFound { source, .. }) if source.to_string().contains("NoSuchBucket") => {
             "there is no such bucket".to_owned()
         }
         Some(store) => root(store).to_string(),
-        None => root(error.as_ref()).to_string(),
-    };
-    Error::new(kind, format!("cannot {doing} {what}: {reason}")).caused_by(error)
+        None => root(error).to_string(),
+    }
+}
+
+/// Whether the kernel's error may be one of the moment: a file that went away, a request that broke off.
+fn may_pass(error: &(dyn StdError + 'static)) -> bool {
+    use delta_kernel::Error as Kernel;
+    io_kind(error).is_some()
+        || causes(error).any(|error| match error.downcast_ref() {
+            Some(Kernel::FileNotFound(_) | Kernel::IOError(_) | Kernel::Reqwest(_)) => true,
+            Some(Kernel::Backtraced { source, .. }) => may_pass(source.as_ref()),
+            _ => false,
+        })
 }
 
 /// The error of the object store among `error` and its causes. The kernel keeps it without calling it a source.

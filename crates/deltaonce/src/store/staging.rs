@@ -142,7 +142,12 @@ impl ObjectStore for Staging {
     ) -> Result<Box<dyn MultipartUpload>> {
         self.remember(location)?;
         let inner = self.inner.put_multipart_opts(location, options).await?;
-        Ok(Box::new(StagedUpload { inner, location: location.clone(), created: Arc::clone(&self.created) }))
+        Ok(Box::new(StagedUpload {
+            inner,
+            location: location.clone(),
+            created: Arc::clone(&self.created),
+            completing: false,
+        }))
     }
 
     async fn get_opts(&self, location: &Path, options: GetOptions) -> Result<GetResult> {
@@ -199,6 +204,8 @@ struct StagedUpload {
     inner: Box<dyn MultipartUpload>,
     location: Path,
     created: Created,
+    /// Completion was asked for: whatever was answered, the object may be there, and an abort may succeed all the same.
+    completing: bool,
 }
 
 #[async_trait]
@@ -208,12 +215,15 @@ impl MultipartUpload for StagedUpload {
     }
 
     async fn complete(&mut self) -> Result<PutResult> {
+        self.completing = true;
         self.inner.complete().await
     }
 
     async fn abort(&mut self) -> Result<()> {
         self.inner.abort().await?;
-        lock(&self.created).remove(&self.location);
+        if !self.completing {
+            lock(&self.created).remove(&self.location);
+        }
         Ok(())
     }
 }

@@ -11,6 +11,7 @@ use super::definition::{Definition, Format, MetaData, Protocol};
 use super::schema::TableSchema;
 use crate::error::{Error, Result};
 use crate::load::TableSpec;
+use crate::prepare::constraints::Constraints;
 
 impl Definition {
     /// What `spec` asks for, columns taken from `source` where it declares none.
@@ -28,13 +29,17 @@ impl Definition {
             }
         };
         check_partition_columns(table, &schema, &spec.partition_by)?;
+        check_metadata(table, &schema)?;
         let configuration: BTreeMap<String, String> = spec.properties.iter().cloned().collect();
+        configuration.iter().try_for_each(|(key, value)| check_property(key, value))?;
         let protocol = protocol(&schema, &configuration)?;
         let arrow: Schema = (&schema)
             .try_into_arrow()
             .map_err(|e| Error::internal(format!("the columns of {table} have no Arrow types")).caused_by(e))?;
         let schema_string = serde_json::to_string(&schema)
             .map_err(|e| Error::internal(format!("the columns of {table} cannot be written")).caused_by(e))?;
+        let table_schema = TableSchema::new(arrow.into(), spec.partition_by.clone());
+        Constraints::of(&table_schema, &configuration).map_err(|error| error.about(table))?;
         Ok(Self {
             protocol,
             metadata: MetaData {
@@ -45,7 +50,7 @@ impl Definition {
                 configuration,
                 created_time: Some(now),
             },
-            schema: TableSchema::new(arrow.into(), spec.partition_by.clone()),
+            schema: table_schema,
         })
     }
 }
@@ -68,6 +73,62 @@ fn check_partition_columns(table: &str, schema: &StructType, partition_by: &[Str
         )));
     }
     Ok(())
+}
+
+/// Refuses columns whose metadata asks for more than a type: a value that is computed, given out or filled in.
+fn check_metadata(table: &str, schema: &StructType) -> Result<()> {
+    for field in schema.fields() {
+        let asks =
+            |key: &&String| (key.starts_with("delta.") && *key != "delta.invariants") || *key == "CURRENT_DEFAULT";
+        if let Some(key) = field.metadata().keys().find(asks) {
+            return Err(Error::unsupported(format!(
+                "{table} cannot be made with '{key}' on column '{}': this version does not write such columns",
+                field.name()
+            ))
+            .hint("leave it out of the schema"));
+        }
+        if let DataType::Struct(inner) = field.data_type() {
+            check_metadata(table, inner)?;
+        }
+    }
+    Ok(())
+}
+
+fn check_property(key: &str, value: &str) -> Result<()> {
+    let wanted = match key {
+        "delta.appendOnly" | "delta.enableExpiredLogCleanup" => {
+            (!matches!(value, "true" | "false")).then_some("true or false")
+        }
+        "delta.checkpointInterval" => {
+            (!value.parse::<u32>().is_ok_and(|n| n > 0)).then_some("a number of versions from 1")
+        }
+        "delta.dataSkippingNumIndexedCols" => {
+            (!value.parse::<i64>().is_ok_and(|n| n >= -1)).then_some("a number of columns, or -1 for all")
+        }
+        "delta.deletedFileRetentionDuration"
+        | "delta.logRetentionDuration"
+        | "delta.setTransactionRetentionDuration" => {
+            (!is_interval(value)).then_some("an interval, such as 'interval 30 days'")
+        }
+        _ => None,
+    };
+    match wanted {
+        None => Ok(()),
+        Some(wanted) => Err(Error::invalid(format!("property '{key}' is '{value}'; it takes {wanted}"))),
+    }
+}
+
+/// Whether it is `interval N UNIT`, with the units that Delta's properties take.
+fn is_interval(text: &str) -> bool {
+    const UNITS: [&str; 8] = ["week", "day", "hour", "minute", "second", "millisecond", "microsecond", "nanosecond"];
+    match text.split_whitespace().collect::<Vec<_>>().as_slice() {
+        [interval, number, unit] => {
+            interval.eq_ignore_ascii_case("interval")
+                && number.parse::<u64>().is_ok()
+                && UNITS.contains(&unit.to_ascii_lowercase().trim_end_matches('s'))
+        }
+        _ => false,
+    }
 }
 
 /// Properties that this library understands on a table of its own making; others of `delta.*` may ask for more than it does.

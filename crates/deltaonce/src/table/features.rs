@@ -1,5 +1,6 @@
 //! What a table's protocol and properties ask of a writer, and which of it this library does.
 
+use arrow::datatypes::DataType;
 use delta_kernel::table_features::TableFeature;
 
 use super::snapshot::Snapshot;
@@ -20,6 +21,14 @@ pub(crate) fn check(table: &str, snapshot: &Snapshot, contract: &Contract) -> Re
         return Err(Error::refused(format!(
             "{table} is append-only (delta.appendOnly), so nothing in it can be replaced; nothing was changed"
         )));
+    }
+    let protocol = snapshot.protocol();
+    let (reader, writer) = (protocol.min_reader_version(), protocol.min_writer_version());
+    if reader > 3 || writer > 7 {
+        return unsupported(
+            &format!("protocol versions {reader} (reader) and {writer} (writer)"),
+            "which are newer than this version knows",
+        );
     }
     for feature in features(snapshot) {
         let name = feature.to_string();
@@ -51,6 +60,8 @@ fn need(feature: &TableFeature, snapshot: &Snapshot, contract: &Contract) -> Nee
         | TableFeature::DomainMetadata
         | TableFeature::VacuumProtocolCheck
         | TableFeature::V2Checkpoint
+        // Only columns that a source lacks take their default, and such a source is refused when its rows are prepared.
+        | TableFeature::AllowColumnDefaults
         | TableFeature::InCommitTimestamp => Need::Met,
         TableFeature::ChangeDataFeed => unless(
             only_adds || !snapshot.is_set("delta.enableChangeDataFeed"),
@@ -82,9 +93,17 @@ fn need(feature: &TableFeature, snapshot: &Snapshot, contract: &Contract) -> Nee
 fn has_all_statistics(snapshot: &Snapshot) -> bool {
     let configuration = snapshot.metadata().configuration();
     let indexed = configuration.get("delta.dataSkippingNumIndexedCols").map_or(Ok(32), |text| text.parse::<i64>());
-    let columns = snapshot.schema().columns().fields().len() as i64;
+    let columns: i64 = snapshot.schema().columns().fields().iter().map(|field| leaves(field.data_type())).sum();
     !configuration.contains_key("delta.dataSkippingStatsColumns")
         && indexed.is_ok_and(|indexed| indexed == -1 || indexed >= columns)
+}
+
+/// How many columns a column counts for: those within a struct count one by one.
+fn leaves(data_type: &DataType) -> i64 {
+    match data_type {
+        DataType::Struct(fields) => fields.iter().map(|field| leaves(field.data_type())).sum(),
+        _ => 1,
+    }
 }
 
 /// The features that a table lists, or that its legacy protocol version stands for.

@@ -75,7 +75,9 @@ fn newest_first<'a>(
         .map(move |version| async move {
             let bytes =
                 log.read_commit_entry(version).await.map_err(|e| failure::delta(table, "read the log of", e))?;
-            bytes.map(|bytes| Ok((version, Entry::parse(version, &bytes)?))).transpose()
+            bytes
+                .map(|bytes| Ok((version, Entry::parse(version, &bytes).map_err(|error| error.about(table))?)))
+                .transpose()
         })
         .buffered(AT_ONCE)
         .try_take_while(|entry| futures::future::ready(Ok(entry.is_some())))

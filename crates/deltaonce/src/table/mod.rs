@@ -45,7 +45,10 @@ pub struct Table {
     name: Arc<str>,
     /// Rooted at the table.
     store: Arc<dyn ObjectStore>,
+    /// Sends each request once, as a commit needs it.
     log: LogStoreRef,
+    /// The same log, for reading.
+    reader: LogStoreRef,
     host: Arc<dyn Host>,
     stop: Stop,
 }
@@ -85,8 +88,9 @@ impl Table {
         let store: Arc<dyn ObjectStore> = Arc::new(PrefixStore::new(root.clone(), location.path().clone()));
         let entries: Arc<dyn ObjectStore> =
             Arc::new(PrefixStore::new(location.store_sending_once()?, location.path().clone()));
-        let log = default_logstore(entries, root, location.url(), &StorageConfig::default());
-        Ok(Self { name: location.to_string().into(), location, store, log, host, stop: Stop::default() })
+        let log = default_logstore(entries, root.clone(), location.url(), &StorageConfig::default());
+        let reader = default_logstore(store.clone(), root, location.url(), &StorageConfig::default());
+        Ok(Self { name: location.to_string().into(), location, store, log, reader, host, stop: Stop::default() })
     }
 
     /// Does a load. See [`Receipt`] for what it tells.
@@ -150,7 +154,7 @@ impl Table {
     /// # Errors
     /// `Invalid` where there is no table.
     pub async fn history(&self, limit: usize) -> Result<Vec<Commit>> {
-        history::read(&self.name, self.log.as_ref(), self.existing().await?.version(), limit).await
+        history::read(&self.name, self.reader.as_ref(), self.existing().await?.version(), limit).await
     }
 
     /// Every application transaction that the log records, by app id.
@@ -158,12 +162,12 @@ impl Table {
     /// # Errors
     /// `Invalid` where there is no table.
     pub async fn txns(&self) -> Result<Vec<RecordedIdentity>> {
-        recorded::read(&self.name, &self.log, &self.existing().await?).await
+        recorded::read(&self.name, &self.reader, &self.existing().await?).await
     }
 
     /// The latest version; none where there is no table.
     pub(crate) async fn latest(&self) -> Result<Option<Snapshot>> {
-        Snapshot::latest(self.name.clone(), self.log.clone()).await
+        Snapshot::latest(self.name.clone(), self.reader.clone()).await
     }
 
     async fn existing(&self) -> Result<Snapshot> {
@@ -187,8 +191,14 @@ impl Table {
         &self.store
     }
 
+    /// The log to commit to: each request is sent once.
     pub(crate) fn log(&self) -> &LogStoreRef {
         &self.log
+    }
+
+    /// The log to read.
+    pub(crate) fn reader(&self) -> &LogStoreRef {
+        &self.reader
     }
 
     pub(crate) fn host(&self) -> &Arc<dyn Host> {

@@ -40,6 +40,19 @@ fn split(argument: &str) -> (&str, Option<&str>) {
     }
 }
 
+/// Refuses a place below the root of a Delta table: its files may be ones that the table no longer holds.
+async fn refuse_inside_table(argument: &str, store: &Arc<dyn ObjectStore>, path: &Path) -> Result<()> {
+    let mut ancestor = Path::default();
+    for part in path.parts() {
+        let log = ancestor.clone().join("_delta_log");
+        if store.list(Some(&log)).try_next().await.map_err(|e| fault::store(argument, e))?.is_some() {
+            return Err(delta_table(argument, ancestor.as_ref()));
+        }
+        ancestor = ancestor.join(part);
+    }
+    Ok(())
+}
+
 async fn below(
     argument: &str,
     folder: &str,
@@ -52,6 +65,7 @@ async fn below(
         .transpose()?;
     let options =
         MatchOptions { case_sensitive: true, require_literal_separator: true, require_literal_leading_dot: true };
+    refuse_inside_table(argument, store, path).await?;
     let mut tables = BTreeSet::new();
     let mut folders: BTreeSet<String> = BTreeSet::new();
     let mut matches: Vec<(String, ObjectMeta)> = Vec::new();
