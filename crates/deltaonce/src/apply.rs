@@ -502,9 +502,10 @@ impl<'a> Run<'a> {
                 ))
                 .hint("run the load again with the same identity; without one, look at the table first")
             }
-            (End::Denied, Some(complaint)) => Error::invalid(format!(
-                "the store refused to write the log of {name}: {complaint}; nothing was changed"
-            )),
+            (End::Denied, Some(complaint)) => Error::new(
+                failure::kind(complaint),
+                format!("the store refused to write the log of {name}: {complaint}; nothing was changed"),
+            ),
             _ => self.out_of_time("its store did not answer"),
         };
         match attempt.complaint {
