@@ -12,7 +12,6 @@ mod upload;
 
 use std::collections::BTreeSet;
 use std::panic::AssertUnwindSafe;
-use std::time::Duration;
 
 use deltaonce::fault::{Answer, Call, Effect, Operation, Outcome as Ended, Rule};
 use deltaonce::{ErrorKind, Outcome, Receipt, Result};

@@ -35,7 +35,9 @@ async fn a_commit_comes_late(medium: Medium) {
             let plan = place.plan.clone();
             place.plan.add(Rule::call(number).before(move |_| {
                 let plan = plan.clone();
-                async move { drop(plan.release_late().await) }
+                async move {
+                    plan.release_late().await;
+                }
             }));
             let second = place.load(&clean.case.work).await.unwrap_or_else(|error| panic!("{how}: {error:?}"));
             let calls = place.plan.calls().len() as u64;
