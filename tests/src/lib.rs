@@ -14,6 +14,8 @@
 pub mod cli;
 pub mod content;
 pub mod golden;
+pub mod host;
+pub mod ledger;
 pub mod peers;
 pub mod process;
 pub mod proxy;

@@ -541,7 +541,9 @@ impl<'a> Run<'a> {
                 .hint("run the load again with the same identity; without one, look at the table first")
             }
             End::Denied => {
-                Error::invalid(format!("the store refuses to take a log entry of {name}; nothing was changed"))
+                let refusal = attempt.complaint.as_ref().and_then(|complaint| complaint.downcast_ref());
+                let kind = refusal.map_or(ErrorKind::Invalid, failure::kind);
+                Error::new(kind, format!("the store refuses to take a log entry of {name}; nothing was changed"))
             }
             _ => self.out_of_time("its store did not take the log entry"),
         };

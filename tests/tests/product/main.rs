@@ -20,6 +20,7 @@ mod race;
 mod readme;
 mod refusals;
 mod replace;
+mod storage_calls;
 mod stores;
 mod support;
 mod twice;

@@ -6,7 +6,7 @@ use std::sync::{Arc, Mutex, MutexGuard, PoisonError};
 use arrow::datatypes::SchemaRef;
 use arrow::record_batch::RecordBatch;
 use futures::stream::BoxStream;
-use futures::{Stream, StreamExt};
+use futures::{Stream, StreamExt, stream};
 
 use super::conform::Conform;
 use super::constraints::Constraints;
@@ -53,17 +53,29 @@ pub(crate) fn prepared(
     let tally = Tally(Arc::new(Mutex::new(Passed { scope: gate.scope.take(), ..Passed::default() })));
     let checks = Arc::new(Checks { gate, scope, conform: Mutex::default() });
     let counted = tally.clone();
-    let stream = source
+    let stream = until(stop, source)
         .map(move |batch| {
-            let (checks, tally, stop) = (Arc::clone(&checks), counted.clone(), stop.clone());
-            let task = tokio::task::spawn_blocking(move || {
-                stop.check()?;
-                checks.pass(batch?, &tally)
-            });
+            let (checks, tally) = (Arc::clone(&checks), counted.clone());
+            let task = tokio::task::spawn_blocking(move || checks.pass(batch?, &tally));
             async move { task.await.map_err(|e| Error::internal("preparing rows broke off").caused_by(e))? }
         })
         .buffered(parallelism.max(1));
     (stream, tally)
+}
+
+/// The batches of `source`, and an error as soon as the load is asked to stop.
+fn until(
+    stop: Stop,
+    source: BoxStream<'static, Result<SourceBatch>>,
+) -> impl Stream<Item = Result<SourceBatch>> + Send + 'static {
+    stream::unfold(Some((stop, source)), |state| async {
+        let (stop, mut source) = state?;
+        tokio::select! {
+            biased;
+            error = stop.stopped() => Some((Err(error), None)),
+            batch = source.next() => batch.map(|batch| (batch, Some((stop, source)))),
+        }
+    })
 }
 
 struct Checks {

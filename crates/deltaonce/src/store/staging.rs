@@ -21,9 +21,9 @@ const DELETIONS: usize = 16;
 /// A store that remembers each path it was asked to create, whether or not the answer was success.
 ///
 /// A path counts as created from the moment of asking, since an answer may be lost; it stops counting when the store
-/// says that somebody else's object is there, when its upload was aborted, when it is deleted, and when it is
-/// [forgotten](Self::forget) or [kept](Self::keep). Names are expected to be new: what is written over an existing
-/// object counts as created, too.
+/// says that somebody else's object is there, when its upload was aborted before anybody asked to complete it, when it
+/// is deleted, and when it is [forgotten](Self::forget) or [kept](Self::keep). Names are expected to be new: what is
+/// written over an existing object counts as created, too.
 ///
 /// Only files of a table's data go through here. Writing anything below `_delta_log` is refused, and so is deleting
 /// what was not created here. Clones share one memory.
@@ -293,6 +293,21 @@ mod tests {
         assert_eq!(left.iter().map(|(path, _)| path.as_ref()).collect::<Vec<_>>(), ["t/a"]);
         assert_eq!(names(&*inner).await, ["t/a"]);
         assert!(staging.discard_all().await.is_empty(), "the second try reaches it");
+        assert!(names(&*inner).await.is_empty());
+    }
+
+    #[tokio::test]
+    async fn an_upload_that_was_completed_without_an_answer_counts_after_its_abort() {
+        let inner = Arc::new(InMemory::new());
+        let plan = Plan::new();
+        plan.add(Rule::on(Operation::CompleteUpload).fails(Effect::Taken, Answer::Timeout));
+        let staging = Staging::new(Arc::new(FailingStore::new(inner.clone(), plan)));
+        let mut upload = staging.put_multipart(&"t/a".into()).await.unwrap();
+        upload.put_part("x".into()).await.unwrap();
+        upload.complete().await.unwrap_err();
+        upload.abort().await.unwrap();
+        assert_eq!(names(&*inner).await, ["t/a"]);
+        assert!(staging.discard_all().await.is_empty());
         assert!(names(&*inner).await.is_empty());
     }
 
