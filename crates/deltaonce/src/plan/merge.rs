@@ -4,6 +4,7 @@
 use std::collections::BTreeMap;
 use std::sync::Arc;
 
+use futures::FutureExt;
 use futures::stream::{self, StreamExt, TryStreamExt};
 
 use crate::error::{Error, Result};
@@ -126,13 +127,16 @@ async fn decide(target: &Target<'_>, winners: &Arc<Winners>, probed: &Probed<'_>
         // A winner that is newer differs at least in its order; where it is as new, contents are compared below.
         set(found.slot, if found.age.is_gt() { Fate::Updated } else { Fate::Stale });
     }
-    let mut compared = stream::iter(&probed.matched)
-        .map(|Matched { file, matches }| async move {
+    let comparisons: Vec<_> = probed
+        .matched
+        .iter()
+        .map(|Matched { file, matches }| {
             let equal: Vec<Match> = matches.iter().filter(|found| found.age.is_eq()).copied().collect();
             let slots: Vec<Slot> = equal.iter().map(|found| found.slot).collect();
-            Ok::<_, Error>((slots, differing(target, winners, file, equal).await?))
+            async move { Ok::<_, Error>((slots, differing(target, winners, file, equal).await?)) }.boxed()
         })
-        .buffered(FILES_AT_ONCE);
+        .collect();
+    let mut compared = stream::iter(comparisons).buffered(FILES_AT_ONCE);
     while let Some((slots, differing)) = compared.try_next().await? {
         for (slot, differs) in slots.into_iter().zip(differing) {
             let fate = match (differs, ordered) {

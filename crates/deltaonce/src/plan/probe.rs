@@ -2,6 +2,7 @@
 
 use std::cmp::Ordering;
 
+use futures::FutureExt;
 use futures::stream::{self, StreamExt, TryStreamExt};
 
 use crate::error::Result;
@@ -51,8 +52,8 @@ pub(super) async fn probe<'a>(target: &Target<'a>, source: &SourceKeys) -> Resul
     source.sort().await?;
     let candidates: Vec<&AddFile> = target.files.iter().filter(|file| source.may_be_in(file)).collect();
     let probed = candidates.len();
-    let matched = stream::iter(candidates)
-        .map(|file| probe_file(target, source, file))
+    let probes: Vec<_> = candidates.into_iter().map(|file| probe_file(target, source, file).boxed()).collect();
+    let matched = stream::iter(probes)
         .buffered(FILES_AT_ONCE)
         .try_filter(|matched| std::future::ready(!matched.matches.is_empty()))
         .try_collect()

@@ -167,7 +167,8 @@ async fn common_schema(format: Format, files: &[OpenFile]) -> Result<Option<Sche
     if !format.is_typed() {
         return Ok(None);
     }
-    let mut schemas = stream::iter(files.iter().map(|file| file.input.clone()))
+    let inputs: Vec<_> = files.iter().map(|file| file.input.clone()).collect();
+    let mut schemas = stream::iter(inputs)
         .map(|input| async move {
             let schema = match format {
                 Format::Parquet => parquet::schema(&input).await?,

@@ -70,8 +70,8 @@ fn newest_first<'a>(
     table: &'a str,
     log: &'a dyn LogStore,
     latest: u64,
-) -> impl futures::Stream<Item = Result<(u64, Entry)>> + Unpin + 'a {
-    let entries = stream::iter((0..=latest).rev())
+) -> futures::stream::BoxStream<'a, Result<(u64, Entry)>> {
+    stream::iter((0..=latest).rev())
         .map(move |version| async move {
             let bytes =
                 log.read_commit_entry(version).await.map_err(|e| failure::delta(table, "read the log of", e))?;
@@ -81,8 +81,8 @@ fn newest_first<'a>(
         })
         .buffered(AT_ONCE)
         .try_take_while(|entry| futures::future::ready(Ok(entry.is_some())))
-        .try_filter_map(|entry| futures::future::ready(Ok(entry)));
-    Box::pin(entries)
+        .try_filter_map(|entry| futures::future::ready(Ok(entry)))
+        .boxed()
 }
 
 fn commit(version: u64, entry: &Entry) -> Commit {
