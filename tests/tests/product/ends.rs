@@ -42,7 +42,7 @@ fn killed_at_any_moment_and_run_again_it_is_there_once() {
     for (sandbox, table) in disk_and_s3("orders") {
         create_orders(&sandbox, &table, "");
         sandbox.write("many.csv", many_orders());
-        let line = |n: usize| format!("append {table} many.csv --txn orders={n} --output json --quiet");
+        let line = |n: usize| format!("append {table} many.csv --txn orders={n}");
         let start = Instant::now();
         done(&sandbox, &line(0));
         let whole = start.elapsed();

@@ -99,10 +99,6 @@ impl Clean {
         Self { case, before, once, twice, calls }
     }
 
-    fn is_unborn_on_disk(&self, medium: Medium) -> bool {
-        medium == Medium::Disk && self.before.entries.is_empty()
-    }
-
     /// The version that it lands as.
     fn version(&self) -> usize {
         self.before.entries.len()
@@ -205,10 +201,6 @@ async fn one_call_fails(
     let how = format!("{} on {medium:?}: {effect:?} {answer:?} strikes {struck:?}", clean.case.name);
     if let Err(error) = &first {
         let expected = match answer {
-            // The kernel looks whether there is a folder before it tells of rights, and here there is none yet.
-            Answer::Status(403) if clean.is_unborn_on_disk(medium) && struck.operation == Operation::List => {
-                ErrorKind::Retryable
-            }
             Answer::Status(403) => ErrorKind::Invalid,
             _ => ErrorKind::Retryable,
         };

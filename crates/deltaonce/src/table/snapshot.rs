@@ -38,7 +38,8 @@ impl Snapshot {
             // A local folder that does not exist is an error to the kernel, and one of no kind of its own.
             Err(error) => match log.is_delta_table_location().await {
                 Ok(false) => Ok(None),
-                _ => Err(failure::delta(&name, "open", error)),
+                Ok(true) => Err(failure::delta(&name, "open", error)),
+                Err(error) => Err(failure::delta(&name, "open", error)),
             },
         }
     }
