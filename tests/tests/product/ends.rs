@@ -9,7 +9,7 @@ use deltaonce_tests::s3;
 
 use crate::support::{create_orders, disk_and_s3, done, orders_csv, outcomes};
 
-const ROWS: u32 = 20_000;
+const ROWS: u32 = 4_000;
 
 fn many_orders() -> String {
     orders_csv("2026-10-01", (0..ROWS).map(|id| (id, "new".to_owned(), id)))
