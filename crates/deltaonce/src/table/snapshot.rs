@@ -13,7 +13,7 @@ use futures::TryStreamExt;
 
 use super::actions::{AddFile, DeletionVector};
 use super::schema::TableSchema;
-use crate::error::{Error, Result};
+use crate::error::{Error, ErrorKind, Result};
 use crate::load::Identity;
 use crate::store::failure;
 
@@ -39,7 +39,12 @@ impl Snapshot {
             Err(error) => match log.is_delta_table_location().await {
                 Ok(false) => Ok(None),
                 Ok(true) => Err(failure::delta(&name, "open", error)),
-                Err(error) => Err(failure::delta(&name, "open", error)),
+                Err(listing) => {
+                    // Of the two the one that says what to do: a client tells of a refused listing in general words only.
+                    let error = failure::delta(&name, "open", error);
+                    let is_told = error.kind() == ErrorKind::Invalid;
+                    Err(if is_told { error } else { failure::delta(&name, "open", listing) })
+                }
             },
         }
     }
