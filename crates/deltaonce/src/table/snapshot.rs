@@ -38,7 +38,11 @@ impl Snapshot {
             // A local folder that does not exist is an error to the kernel, and one of no kind of its own.
             Err(error) => match log.is_delta_table_location().await {
                 Ok(false) => Ok(None),
-                Ok(true) => Err(failure::delta(&name, "open", error)),
+                // It is there by now: another writer may have made it in between.
+                Ok(true) => match DeltaSnapshot::try_new(log.as_ref(), None).await {
+                    Ok(inner) => Self::of(name, log, Arc::new(inner)).map(Some),
+                    Err(error) => Err(failure::delta(&name, "open", error)),
+                },
                 Err(listing) => {
                     // Of the two the one that says what to do: a client tells of a refused listing in general words only.
                     let error = failure::delta(&name, "open", error);
