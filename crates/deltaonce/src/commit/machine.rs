@@ -1,6 +1,6 @@
 //! What an answer means and what to do next: the commit's decisions, without IO, clock or chance.
 //!
-//! A version is *resolved* once the log says whose entry it holds. The rules, each of which the tests below break in turn:
+//! A version is *resolved* once the log says whose entry it holds. The rules, which the tests hold on every path:
 //!
 //! - an answer other than "done" never decides anything; the entry itself does, read back and compared by token;
 //! - the same version is put again until it is resolved, which put-if-absent makes safe however late an earlier put lands;
