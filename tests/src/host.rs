@@ -41,6 +41,10 @@ impl Host for SteppingHost {
         let n = DRAWN.fetch_add(1, Ordering::Relaxed);
         (u128::from(mixed(n)) << 64) | u128::from(mixed(!n))
     }
+
+    fn parallelism(&self) -> usize {
+        2
+    }
 }
 
 /// A one-to-one mapping that scatters neighbours.

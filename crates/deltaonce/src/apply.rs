@@ -14,6 +14,7 @@ use crate::commit::draft::{Facts, draft};
 use crate::commit::entry::Entry;
 use crate::commit::identity::{self, Seen};
 use crate::commit::machine::End;
+use crate::commit::rules::CommitRule;
 use crate::error::{Error, ErrorKind, Result};
 use crate::load::{Contract, Load, Scope, TableSpec};
 use crate::plan::replace::Replace;
@@ -119,7 +120,7 @@ impl<'a> Run<'a> {
             started: host.elapsed(),
             store: staging.clone(),
             staging,
-            parallelism: std::thread::available_parallelism().map_or(1, usize::from),
+            parallelism: host.parallelism().max(1),
             warnings: Vec::new(),
             attempts: 0,
         }
@@ -143,7 +144,7 @@ impl<'a> Run<'a> {
             Ok(_) => false,
             Err(error) => error.kind() == ErrorKind::Unknown,
         };
-        if may_have_landed {
+        if may_have_landed && self.table.rules().keep(CommitRule::KeepAfterUnknown) {
             return result;
         }
         let left = self.staging.discard_all().await;
@@ -390,7 +391,9 @@ impl<'a> Run<'a> {
                 Error::retryable(format!("{} lists no table although its version {version} was read", self.name()))
             })?,
         };
-        if let Some(skipped) = self.skipped(&newer).await? {
+        if self.table.rules().keep(CommitRule::IdentityInEachAttempt)
+            && let Some(skipped) = self.skipped(&newer).await?
+        {
             return Ok(Next::Done(Box::new(skipped)));
         }
         if let (Rows::None, Target::New(definition)) = (rows, &target) {
@@ -437,6 +440,7 @@ impl<'a> Run<'a> {
                     store: &self.store,
                     schema: target.schema(),
                     files: &files,
+                    parallelism: self.parallelism,
                 };
                 match &self.load.contract {
                     Contract::Insert { .. } => insert::plan(&table, source, &stager).await,
@@ -464,8 +468,13 @@ impl<'a> Run<'a> {
                 Target::There(_) => None,
             },
         };
-        let assumptions =
-            Assumptions::new(&change.reads, &change.removes, &self.load.identities, facts.creates.is_some());
+        let assumptions = Assumptions::new(
+            &change.reads,
+            &change.removes,
+            &self.load.identities,
+            facts.creates.is_some(),
+            self.table.rules(),
+        );
         let first = snapshot.map_or(0, |snapshot| snapshot.version() + 1);
         let previous = match snapshot {
             Some(snapshot) if snapshot.is_set("delta.enableInCommitTimestamps") => {
@@ -533,13 +542,10 @@ impl<'a> Run<'a> {
         let name = self.name();
         let said = attempt.complaint.as_ref().map(|complaint| failure::reason(complaint.as_ref()));
         let error = match end {
-            End::Unknown(version) => {
-                self.staging.keep();
-                Error::unknown(format!(
-                    "it could not be learned in time whether version {version} of {name} holds this load"
-                ))
-                .hint("run the load again with the same identity; without one, look at the table first")
-            }
+            End::Unknown(version) => Error::unknown(format!(
+                "it could not be learned in time whether version {version} of {name} holds this load"
+            ))
+            .hint("run the load again with the same identity; without one, look at the table first"),
             End::Denied => {
                 let refusal = attempt.complaint.as_ref().and_then(|complaint| complaint.downcast_ref());
                 let kind = refusal.map_or(ErrorKind::Invalid, failure::kind);

@@ -18,6 +18,9 @@ pub trait Host: Send + Sync + std::fmt::Debug {
     async fn sleep(&self, duration: Duration);
     /// A number no other load draws: tokens and file names are made of it.
     fn random(&self) -> u128;
+    /// How many threads or files a load may keep busy at a time, at least 1. With 1, a load makes its storage calls in an
+    /// order of its own.
+    fn parallelism(&self) -> usize;
 }
 
 /// The [`Host`] of a process on a real machine.
@@ -50,5 +53,9 @@ impl Host for SystemHost {
 
     fn random(&self) -> u128 {
         uuid::Uuid::new_v4().as_u128()
+    }
+
+    fn parallelism(&self) -> usize {
+        std::thread::available_parallelism().map_or(1, usize::from)
     }
 }

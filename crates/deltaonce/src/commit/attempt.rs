@@ -48,7 +48,7 @@ pub(crate) async fn land(
     deadline: Duration,
 ) -> Result<Attempt> {
     let token = draft.info.token.as_str();
-    let (mut machine, mut action) = Machine::start(first);
+    let (mut machine, mut action) = Machine::start(first, assumptions.rules());
     let (mut puts, mut why) = (0, None);
     let mut complaint: Option<Complaint> = None;
     loop {

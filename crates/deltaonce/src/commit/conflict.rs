@@ -6,9 +6,10 @@
 use std::collections::BTreeSet;
 
 use super::entry::Entry;
+use super::rules::{CommitRule, Rules};
 use crate::load::Identity;
 use crate::plan::Reads;
-use crate::table::actions::{AddFile, location};
+use crate::table::actions::{AddFile, Txn, location};
 
 /// What a change took for granted of the table, to be held against other writers' entries.
 #[derive(Debug)]
@@ -17,13 +18,24 @@ pub(crate) struct Assumptions<'a> {
     files: BTreeSet<String>,
     identities: &'a [Identity],
     creates_table: bool,
+    rules: Rules,
 }
 
 impl<'a> Assumptions<'a> {
     /// `removes` and the files of `reads` must still be there; no row of `reads` may have come.
-    pub(crate) fn new(reads: &'a Reads, removes: &[AddFile], identities: &'a [Identity], creates_table: bool) -> Self {
+    pub(crate) fn new(
+        reads: &'a Reads,
+        removes: &[AddFile],
+        identities: &'a [Identity],
+        creates_table: bool,
+        rules: Rules,
+    ) -> Self {
         let paths = reads.files.iter().chain(removes.iter().map(|file| &file.path));
-        Self { reads, files: paths.map(|path| key(path)).collect(), identities, creates_table }
+        Self { reads, files: paths.map(|path| key(path)).collect(), identities, creates_table, rules }
+    }
+
+    pub(crate) fn rules(&self) -> Rules {
+        self.rules
     }
 
     /// Why the change must be planned again after `entry`; none: it holds as it is.
@@ -34,8 +46,12 @@ impl<'a> Assumptions<'a> {
         if entry.changes_definition {
             return Some("another writer changed the table's schema, properties or protocol");
         }
-        if entry.txns.iter().any(|txn| self.identities.iter().any(|identity| identity.app_id == txn.app_id)) {
+        let same_app = |txn: &Txn| self.identities.iter().any(|identity| identity.app_id == txn.app_id);
+        if self.rules.keep(CommitRule::IdentityInEachAttempt) && entry.txns.iter().any(same_app) {
             return Some("another writer recorded the same app id");
+        }
+        if !self.rules.keep(CommitRule::ReadSet) {
+            return None;
         }
         if entry.removes.iter().any(|remove| self.files.contains(&key(&remove.path))) {
             return Some("another writer removed a file that this load removes or relied on");
@@ -80,7 +96,7 @@ mod tests {
     #[test]
     fn a_blind_append_holds_after_rows_came_and_went() {
         let reads = reads(Box::new(NoRows), &[]);
-        let assumptions = Assumptions::new(&reads, &[], &[], false);
+        let assumptions = Assumptions::new(&reads, &[], &[], false, Rules::default());
         assert_eq!(assumptions.broken_by(&entry(ADD)), None);
         assert_eq!(assumptions.broken_by(&entry(r#"{"remove":{"path":"a.parquet","dataChange":true}}"#)), None);
     }
@@ -88,13 +104,13 @@ mod tests {
     #[test]
     fn a_compaction_breaks_a_plan_that_read_the_rows() {
         let reads = reads(Box::new(AnyRow), &[]);
-        assert!(Assumptions::new(&reads, &[], &[], false).broken_by(&entry(ADD)).is_some());
+        assert!(Assumptions::new(&reads, &[], &[], false, Rules::default()).broken_by(&entry(ADD)).is_some());
     }
 
     #[test]
     fn a_removed_file_is_known_however_its_path_is_encoded() {
         let reads = reads(Box::new(NoRows), &["p=a%20b/f.parquet"]);
-        let assumptions = Assumptions::new(&reads, &[], &[], false);
+        let assumptions = Assumptions::new(&reads, &[], &[], false, Rules::default());
         for path in ["p=a%20b/f.parquet", "p=a b/f.parquet"] {
             let remove = format!(r#"{{"remove":{{"path":"{path}","dataChange":false}}}}"#);
             assert!(assumptions.broken_by(&entry(&remove)).is_some(), "{path}");
@@ -105,7 +121,7 @@ mod tests {
     fn the_same_app_id_at_any_version_breaks_it() {
         let reads = reads(Box::new(NoRows), &[]);
         let identities = [Identity { app_id: "a".into(), version: 8 }];
-        let assumptions = Assumptions::new(&reads, &[], &identities, false);
+        let assumptions = Assumptions::new(&reads, &[], &identities, false, Rules::default());
         assert!(assumptions.broken_by(&entry(r#"{"txn":{"appId":"a","version":7}}"#)).is_some());
         assert_eq!(assumptions.broken_by(&entry(r#"{"txn":{"appId":"b","version":7}}"#)), None);
     }
@@ -113,7 +129,7 @@ mod tests {
     #[test]
     fn a_changed_definition_breaks_it() {
         let reads = reads(Box::new(NoRows), &[]);
-        let assumptions = Assumptions::new(&reads, &[], &[], false);
+        let assumptions = Assumptions::new(&reads, &[], &[], false, Rules::default());
         assert!(assumptions.broken_by(&entry(r#"{"protocol":{"minReaderVersion":1,"minWriterVersion":2}}"#)).is_some());
     }
 }

@@ -7,6 +7,8 @@
 //! - a version is tried only when the one before it is resolved;
 //! - giving up is "nothing changed" only when no put of ours can still land.
 
+use super::rules::{CommitRule, Rules};
+
 /// How the store answered a put-if-absent of the log entry.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, Hash)]
 pub(crate) enum PutAnswer {
@@ -82,9 +84,14 @@ pub(crate) enum End {
 #[derive(Debug, Clone, Copy, PartialEq, Eq, Hash)]
 enum Phase {
     Putting,
-    Reading { denied: bool },
+    /// `after`: the last put's answer.
+    Reading {
+        after: PutAnswer,
+    },
     WaitingToPut,
-    WaitingToRead { denied: bool },
+    WaitingToRead {
+        after: PutAnswer,
+    },
     Ended(End),
 }
 
@@ -98,6 +105,7 @@ pub(crate) struct Machine {
     round: u32,
     /// Versions lost in a row.
     lost: u32,
+    rules: Rules,
 }
 
 /// Losing this often in a row means that many write; waiting then lets them past.
@@ -105,8 +113,8 @@ const LOST_BEFORE_WAIT: u32 = 3;
 
 impl Machine {
     /// Starts at `version`, the one after the snapshot that the change was planned on.
-    pub(crate) fn start(version: u64) -> (Self, Action) {
-        (Self { version, phase: Phase::Putting, doubt: false, round: 0, lost: 0 }, Action::Put(version))
+    pub(crate) fn start(version: u64, rules: Rules) -> (Self, Action) {
+        (Self { version, phase: Phase::Putting, doubt: false, round: 0, lost: 0, rules }, Action::Put(version))
     }
 
     /// The version that is not yet resolved.
@@ -118,9 +126,9 @@ impl Machine {
     pub(crate) fn on(&mut self, event: Event) -> Action {
         match (self.phase, event) {
             (Phase::Putting, Event::Put(answer)) => self.put_answered(answer),
-            (Phase::Reading { denied }, Event::Read(answer)) => self.read_answered(answer, denied),
+            (Phase::Reading { after }, Event::Read(answer)) => self.read_answered(answer, after),
             (Phase::WaitingToPut, Event::Waited) => self.put(),
-            (Phase::WaitingToRead { denied }, Event::Waited) => self.read(denied),
+            (Phase::WaitingToRead { after }, Event::Waited) => self.read(after),
             (Phase::WaitingToPut | Phase::WaitingToRead { .. }, Event::TimeUp) => {
                 self.end(if self.doubt { End::Unknown(self.version) } else { End::GaveUp })
             }
@@ -131,38 +139,51 @@ impl Machine {
     fn put_answered(&mut self, answer: PutAnswer) -> Action {
         match answer {
             PutAnswer::Done => self.end(End::Landed(self.version)),
-            PutAnswer::Denied => self.read(true),
+            PutAnswer::Denied => self.read(answer),
+            PutAnswer::Exists if !self.rules.keep(CommitRule::ReadBack) => self.end(End::PlanAgain(self.version)),
             PutAnswer::Exists | PutAnswer::Failed => {
                 self.doubt = true;
-                self.read(false)
+                self.read(answer)
             }
         }
     }
 
-    fn read_answered(&mut self, answer: ReadAnswer, denied: bool) -> Action {
+    fn read_answered(&mut self, answer: ReadAnswer, after: PutAnswer) -> Action {
+        let denied = after == PutAnswer::Denied && !self.doubt;
         match answer {
             ReadAnswer::Ours => self.end(End::Landed(self.version)),
             ReadAnswer::Touching => self.end(End::PlanAgain(self.version)),
-            ReadAnswer::Disjoint => {
-                self.version += 1;
-                self.doubt = false;
-                self.round = 0;
-                self.lost += 1;
-                if self.lost < LOST_BEFORE_WAIT { self.put() } else { self.wait(Phase::WaitingToPut) }
-            }
-            ReadAnswer::Absent if denied && !self.doubt => self.end(End::Denied),
+            ReadAnswer::Disjoint => self.lost(),
+            ReadAnswer::Absent | ReadAnswer::Failed if denied => self.end(End::Denied),
+            ReadAnswer::Absent if self.takes_for_lost(after) => self.lost(),
             ReadAnswer::Absent => self.wait(Phase::WaitingToPut),
-            ReadAnswer::Failed if denied && !self.doubt => self.end(End::Denied),
-            ReadAnswer::Failed => self.wait(Phase::WaitingToRead { denied }),
+            ReadAnswer::Failed => self.wait(Phase::WaitingToRead { after }),
         }
+    }
+
+    /// Another writer's entry is this version: ours goes to the next one.
+    fn lost(&mut self) -> Action {
+        self.version += 1;
+        self.doubt = false;
+        self.round = 0;
+        self.lost += 1;
+        if self.lost < LOST_BEFORE_WAIT { self.put() } else { self.wait(Phase::WaitingToPut) }
+    }
+
+    /// An absent entry is lost only where a rule is broken.
+    fn takes_for_lost(&self, after: PutAnswer) -> bool {
+        !self.rules.keep(match after {
+            PutAnswer::Exists => CommitRule::ConflictIsNoLoss,
+            _ => CommitRule::ResolveFirst,
+        })
     }
 
     fn put(&mut self) -> Action {
         self.become_phase(Phase::Putting)
     }
 
-    fn read(&mut self, denied: bool) -> Action {
-        self.become_phase(Phase::Reading { denied })
+    fn read(&mut self, after: PutAnswer) -> Action {
+        self.become_phase(Phase::Reading { after })
     }
 
     fn wait(&mut self, phase: Phase) -> Action {

@@ -7,3 +7,4 @@ pub(crate) mod entry;
 pub(crate) mod identity;
 pub(crate) mod machine;
 pub(crate) mod precondition;
+pub(crate) mod rules;

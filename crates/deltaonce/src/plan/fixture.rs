@@ -127,7 +127,7 @@ impl Table {
     }
 
     pub(super) fn target(&self) -> Target<'_> {
-        Target { name: "t", store: &self.store, schema: &self.schema, files: &self.files }
+        Target { name: "t", store: &self.store, schema: &self.schema, files: &self.files, parallelism: 2 }
     }
 
     /// Merges rows into the table, checking that every row has one fate.

@@ -9,7 +9,7 @@ use futures::stream::{self, StreamExt, TryStreamExt};
 
 use crate::error::{Error, Result};
 use crate::plan::compare::differing;
-use crate::plan::probe::{FILES_AT_ONCE, Match, Matched, Probed, probe};
+use crate::plan::probe::{Match, Matched, Probed, probe};
 use crate::plan::rewrite::{insert, rewrite};
 use crate::plan::source_keys::SourceKeys;
 use crate::plan::target::{Stage, Target};
@@ -136,7 +136,7 @@ async fn decide(target: &Target<'_>, winners: &Arc<Winners>, probed: &Probed<'_>
             async move { Ok::<_, Error>((slots, differing(target, winners, file, equal).await?)) }.boxed()
         })
         .collect();
-    let mut compared = stream::iter(comparisons).buffered(FILES_AT_ONCE);
+    let mut compared = stream::iter(comparisons).buffered(target.parallelism);
     while let Some((slots, differing)) = compared.try_next().await? {
         for (slot, differs) in slots.into_iter().zip(differing) {
             let fate = match (differs, ordered) {

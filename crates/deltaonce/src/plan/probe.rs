@@ -13,9 +13,6 @@ use crate::prepare::index::Slot;
 use crate::table::actions::AddFile;
 use crate::table::scan::{Scanned, scan_with};
 
-/// Files that are read at once.
-pub(super) const FILES_AT_ONCE: usize = 2;
-
 /// A row of the table whose key is a winner's.
 #[derive(Debug, Clone, Copy)]
 pub(super) struct Match {
@@ -54,7 +51,7 @@ pub(super) async fn probe<'a>(target: &Target<'a>, source: &SourceKeys) -> Resul
     let probed = candidates.len();
     let probes: Vec<_> = candidates.into_iter().map(|file| probe_file(target, source, file).boxed()).collect();
     let matched = stream::iter(probes)
-        .buffered(FILES_AT_ONCE)
+        .buffered(target.parallelism)
         .try_filter(|matched| std::future::ready(!matched.matches.is_empty()))
         .try_collect()
         .await?;

@@ -21,6 +21,8 @@ pub(crate) struct Target<'a> {
     pub(crate) schema: &'a TableSchema,
     /// The snapshot's data files.
     pub(crate) files: &'a [AddFile],
+    /// How many files may be read at a time.
+    pub(crate) parallelism: usize,
 }
 
 /// Writes rows into files that no reader sees until a log entry names them.

@@ -27,6 +27,7 @@ use object_store::{
     PutMultipartOptions, PutOptions, PutPayload, PutResult, Result,
 };
 
+pub use crate::commit::rules::CommitRule;
 pub use plan::{Call, Outcome, Plan};
 pub use rule::{Answer, Effect, Operation, Rule};
 

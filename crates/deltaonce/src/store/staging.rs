@@ -22,8 +22,8 @@ const DELETIONS: usize = 16;
 ///
 /// A path counts as created from the moment of asking, since an answer may be lost; it stops counting when the store
 /// says that somebody else's object is there, when its upload was aborted before anybody asked to complete it, when it
-/// is deleted, and when it is [forgotten](Self::forget) or [kept](Self::keep). Names are expected to be new: what is
-/// written over an existing object counts as created, too.
+/// is deleted or when it is [forgotten](Self::forget). Names are expected to be new: what is written over an existing object
+/// counts as created, too.
 ///
 /// Only files of a table's data go through here. Writing anything below `_delta_log` is refused, and so is deleting
 /// what was not created here. Clones share one memory.
@@ -48,11 +48,6 @@ impl Staging {
     /// The paths that were asked for and still count, sorted.
     pub(crate) fn created(&self) -> Vec<Path> {
         lock(&self.created).iter().cloned().collect()
-    }
-
-    /// Stops counting everything: the load has landed, or may have. Nothing of it is deleted from then on.
-    pub(crate) fn keep(&self) {
-        lock(&self.created).clear();
     }
 
     /// Stops counting `paths`; they will not be deleted.
@@ -267,16 +262,6 @@ mod tests {
         assert!(staging.discard_all().await.is_empty());
         assert_eq!(names(&*inner).await, ["t/kept", "t/theirs"]);
         assert!(staging.created().is_empty());
-    }
-
-    #[tokio::test]
-    async fn what_may_have_landed_is_kept() {
-        let inner = Arc::new(InMemory::new());
-        let staging = Staging::new(inner.clone());
-        staging.put(&"t/a".into(), "x".into()).await.unwrap();
-        staging.keep();
-        assert!(staging.discard_all().await.is_empty());
-        assert_eq!(names(&*inner).await, ["t/a"]);
     }
 
     #[tokio::test]

@@ -24,6 +24,9 @@ use object_store::prefix::PrefixStore;
 
 use crate::apply::Run;
 use crate::commit;
+#[cfg(any(test, feature = "fault"))]
+use crate::commit::rules::CommitRule;
+use crate::commit::rules::Rules;
 use crate::error::{Error, Result};
 use crate::host::Host;
 use crate::load::{Load, TableSpec};
@@ -51,6 +54,7 @@ pub struct Table {
     reader: LogStoreRef,
     host: Arc<dyn Host>,
     stop: Stop,
+    rules: Rules,
 }
 
 /// What [`Table::describe`] says.
@@ -90,7 +94,23 @@ impl Table {
             Arc::new(PrefixStore::new(location.store_sending_once()?, location.path().clone()));
         let log = default_logstore(entries, root.clone(), location.url(), &StorageConfig::default());
         let reader = default_logstore(store.clone(), root, location.url(), &StorageConfig::default());
-        Ok(Self { name: location.to_string().into(), location, store, log, reader, host, stop: Stop::default() })
+        Ok(Self {
+            name: location.to_string().into(),
+            location,
+            store,
+            log,
+            reader,
+            host,
+            stop: Stop::default(),
+            rules: Rules::default(),
+        })
+    }
+
+    /// The same table, whose loads break one rule of the commit, for tests that must notice.
+    #[cfg(any(test, feature = "fault"))]
+    #[must_use]
+    pub fn breaking(self, rule: CommitRule) -> Self {
+        Self { rules: Rules::without(rule), ..self }
     }
 
     /// Does a load. See [`Receipt`] for what it tells.
@@ -199,6 +219,10 @@ impl Table {
     /// The log to read.
     pub(crate) fn reader(&self) -> &LogStoreRef {
         &self.reader
+    }
+
+    pub(crate) fn rules(&self) -> Rules {
+        self.rules
     }
 
     pub(crate) fn host(&self) -> &Arc<dyn Host> {

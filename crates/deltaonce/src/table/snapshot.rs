@@ -58,7 +58,13 @@ impl Snapshot {
         let update = self.inner.clone().update(self.log.engine(None), None).await;
         let newer = match update {
             Ok(inner) => Self::of(self.name.clone(), self.log.clone(), inner)?,
-            Err(error) => return Err(failure::delta(&self.name, "read the new version of", error)),
+            Err(error) => {
+                let error = failure::delta(&self.name, "read the new version of", error);
+                // Its log could be read when the load began. Now its store lists late, for which the kernel has no error
+                // of its own; or an entry since then is bad, which the next run is told when it opens the table.
+                let passes = error.kind() == ErrorKind::Unsupported;
+                return Err(if passes { Error::retryable(error.to_string()).caused_by(error) } else { error });
+            }
         };
         if newer.version() < version {
             return Err(Error::retryable(format!(

@@ -65,7 +65,8 @@ struct StatusError(u16);
 
 impl Answer {
     /// The error for a call on `path`; `creates` says that it was a put-if-absent.
-    pub(super) fn error(self, path: &Path, creates: bool) -> Error {
+    #[must_use]
+    pub fn error(self, path: &Path, creates: bool) -> Error {
         let path = path.to_string();
         let status = match self {
             Self::Timeout => return generic(io::Error::from(io::ErrorKind::TimedOut)),
