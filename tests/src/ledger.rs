@@ -54,7 +54,7 @@ impl Ledger {
             ledger.enter(version, actions);
         }
         for (path, add) in &ledger.live {
-            let rows = rows(get(store, root, path).await, &add["partitionValues"]);
+            let rows = rows_of(get(store, root, path).await, &add["partitionValues"]);
             if let Some(stats) = add["stats"].as_str() {
                 let stats: Value = serde_json::from_str(stats).expect("statistics are JSON");
                 assert_eq!(stats["numRecords"], rows.len(), "{path} has as many rows as its statistics say");
@@ -134,8 +134,12 @@ async fn get(store: &dyn ObjectStore, root: &Path, name: &str) -> Bytes {
     found.bytes().await.expect("a file can be read to its end")
 }
 
-/// Rows as `column=value` in the columns' order by name; partition values come from the log.
-fn rows(file: Bytes, partition_values: &Value) -> Vec<String> {
+/// A data file's rows as `column=value` in the columns' order by name; partition values come from the log.
+///
+/// # Panics
+/// Where the file is no whole Parquet file.
+#[must_use]
+pub fn rows_of(file: Bytes, partition_values: &Value) -> Vec<String> {
     let reader = ParquetRecordBatchReaderBuilder::try_new(file).and_then(|builder| builder.build());
     let mut all = Vec::new();
     for batch in reader.expect("a data file is Parquet") {

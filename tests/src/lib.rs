@@ -21,6 +21,7 @@ pub mod process;
 pub mod proxy;
 pub mod redact;
 pub mod s3;
+pub mod simulation;
 pub mod table;
 
 use std::path::{Path, PathBuf};

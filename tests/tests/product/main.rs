@@ -21,6 +21,7 @@ mod race;
 mod readme;
 mod refusals;
 mod replace;
+mod simulation;
 mod storage_calls;
 mod stores;
 mod support;
