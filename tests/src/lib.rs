@@ -16,6 +16,7 @@ pub mod content;
 pub mod golden;
 pub mod host;
 pub mod ledger;
+pub mod matrix;
 pub mod peers;
 pub mod process;
 pub mod proxy;
