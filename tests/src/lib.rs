@@ -22,6 +22,7 @@ pub mod process;
 pub mod proxy;
 pub mod redact;
 pub mod s3;
+pub mod soak;
 pub mod table;
 
 use std::path::{Path, PathBuf};
