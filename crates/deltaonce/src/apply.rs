@@ -549,6 +549,7 @@ impl<'a> Run<'a> {
                 let kind = refusal.map_or(ErrorKind::Invalid, failure::kind);
                 Error::new(kind, format!("the store refuses to take a log entry of {name}; nothing was changed"))
             }
+            _ if said.is_none() => self.out_of_time("other writers took every version that it tried"),
             _ => self.out_of_time("its store did not take the log entry"),
         };
         let error = error.details(said.map(|said| format!("the store said: {said}")));

@@ -82,9 +82,16 @@ pub(crate) enum End {
 #[derive(Debug, Clone, Copy, PartialEq, Eq, Hash)]
 enum Phase {
     Putting,
-    Reading { denied: bool },
+    Reading {
+        denied: bool,
+    },
+    /// Reading a version before it is put.
+    Looking,
     WaitingToPut,
-    WaitingToRead { denied: bool },
+    WaitingToRead {
+        denied: bool,
+    },
+    WaitingToLook,
     Ended(End),
 }
 
@@ -100,7 +107,11 @@ pub(crate) struct Machine {
     lost: u32,
 }
 
-/// Losing this often in a row means that many write; waiting then lets them past.
+/// Losing this often in a row means that others are ahead: the entries that are there are read before the next put, which
+/// catches up faster than a put and a read for each.
+const LOST_BEFORE_LOOK: u32 = 2;
+
+/// After so many versions lost in a row a wait lets others past, and sees to the deadline.
 const LOST_BEFORE_WAIT: u32 = 3;
 
 impl Machine {
@@ -119,9 +130,11 @@ impl Machine {
         match (self.phase, event) {
             (Phase::Putting, Event::Put(answer)) => self.put_answered(answer),
             (Phase::Reading { denied }, Event::Read(answer)) => self.read_answered(answer, denied),
+            (Phase::Looking, Event::Read(answer)) => self.looked(answer),
             (Phase::WaitingToPut, Event::Waited) => self.put(),
             (Phase::WaitingToRead { denied }, Event::Waited) => self.read(denied),
-            (Phase::WaitingToPut | Phase::WaitingToRead { .. }, Event::TimeUp) => {
+            (Phase::WaitingToLook, Event::Waited) => self.look(),
+            (Phase::WaitingToPut | Phase::WaitingToRead { .. } | Phase::WaitingToLook, Event::TimeUp) => {
                 self.end(if self.doubt { End::Unknown(self.version) } else { End::GaveUp })
             }
             (phase, _) => self.action_of(phase),
@@ -143,18 +156,41 @@ impl Machine {
         match answer {
             ReadAnswer::Ours => self.end(End::Landed(self.version)),
             ReadAnswer::Touching => self.end(End::PlanAgain(self.version)),
-            ReadAnswer::Disjoint => {
-                self.version += 1;
-                self.doubt = false;
-                self.round = 0;
-                self.lost += 1;
-                if self.lost < LOST_BEFORE_WAIT { self.put() } else { self.wait(Phase::WaitingToPut) }
-            }
+            ReadAnswer::Disjoint => self.lost(),
             ReadAnswer::Absent if denied && !self.doubt => self.end(End::Denied),
             ReadAnswer::Absent => self.wait(Phase::WaitingToPut),
             ReadAnswer::Failed if denied && !self.doubt => self.end(End::Denied),
             ReadAnswer::Failed => self.wait(Phase::WaitingToRead { denied }),
         }
+    }
+
+    /// No put of this version was sent, so what is there is another writer's.
+    fn looked(&mut self, answer: ReadAnswer) -> Action {
+        match answer {
+            ReadAnswer::Ours => self.end(End::Landed(self.version)),
+            ReadAnswer::Touching => self.end(End::PlanAgain(self.version)),
+            ReadAnswer::Disjoint => self.lost(),
+            ReadAnswer::Absent | ReadAnswer::Failed => self.put(),
+        }
+    }
+
+    /// Another writer's entry is this version: ours goes to the next one.
+    fn lost(&mut self) -> Action {
+        self.version += 1;
+        self.doubt = false;
+        self.round = 0;
+        self.lost += 1;
+        if self.lost < LOST_BEFORE_LOOK {
+            self.put()
+        } else if self.lost.is_multiple_of(LOST_BEFORE_WAIT) {
+            self.wait(Phase::WaitingToLook)
+        } else {
+            self.look()
+        }
+    }
+
+    fn look(&mut self) -> Action {
+        self.become_phase(Phase::Looking)
     }
 
     fn put(&mut self) -> Action {
@@ -183,8 +219,10 @@ impl Machine {
     fn action_of(&self, phase: Phase) -> Action {
         match phase {
             Phase::Putting => Action::Put(self.version),
-            Phase::Reading { .. } => Action::Read(self.version),
-            Phase::WaitingToPut | Phase::WaitingToRead { .. } => Action::Wait { round: self.round },
+            Phase::Reading { .. } | Phase::Looking => Action::Read(self.version),
+            Phase::WaitingToPut | Phase::WaitingToRead { .. } | Phase::WaitingToLook => {
+                Action::Wait { round: self.round }
+            }
             Phase::Ended(end) => Action::End(end),
         }
     }
