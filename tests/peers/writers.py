@@ -2,13 +2,24 @@
 
 import pyarrow as pa
 import pyarrow.parquet as pq
-from deltalake import DeltaTable, write_deltalake
+from deltalake import CommitProperties, DeltaTable, write_deltalake
 
 
-def write(table, options=None, file=None, schema=None, rows=(), mode="append", partition_by=None, properties=None, predicate=None):
+def write(
+    table, options=None, file=None, schema=None, rows=(), mode="append", partition_by=None, properties=None, predicate=None, retries=None
+):
     """Writes a Parquet file, or rows (lists of text or null) of a schema (column to Arrow type name)."""
     data = pq.read_table(file) if file else _table(schema, rows)
-    write_deltalake(table, data, mode=mode, partition_by=partition_by, configuration=properties, predicate=predicate, storage_options=options)
+    write_deltalake(
+        table,
+        data,
+        mode=mode,
+        partition_by=partition_by,
+        configuration=properties,
+        predicate=predicate,
+        storage_options=options,
+        commit_properties=CommitProperties(max_commit_retries=retries),
+    )
     return state(table, options)
 
 
@@ -17,13 +28,19 @@ def delete(table, predicate=None, options=None):
     return state(table, options)
 
 
-def compact(table, options=None):
-    DeltaTable(table, storage_options=options).optimize.compact()
+def compact(table, options=None, partition=None, retries=None):
+    """Puts the small files of the table, or of a partition (column to value), together."""
+    filters = [(column, "=", value) for column, value in partition.items()] if partition else None
+    commit = CommitProperties(max_commit_retries=retries)
+    DeltaTable(table, storage_options=options).optimize.compact(partition_filters=filters, commit_properties=commit)
     return state(table, options)
 
 
-def vacuum(table, options=None):
-    DeltaTable(table, storage_options=options).vacuum(retention_hours=0, enforce_retention_duration=False, dry_run=False)
+def vacuum(table, options=None, retries=None):
+    commit = CommitProperties(max_commit_retries=retries)
+    DeltaTable(table, storage_options=options).vacuum(
+        retention_hours=0, enforce_retention_duration=False, dry_run=False, commit_properties=commit
+    )
     return state(table, options)
 
 

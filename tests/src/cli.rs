@@ -209,21 +209,27 @@ impl Run {
     }
 }
 
-/// The program as cargo built it beside this test binary, or what `DELTAONCE_BIN` names.
+/// The program as cargo built it beside the running one, or what `DELTAONCE_BIN` names.
 fn program() -> &'static Path {
     static PROGRAM: OnceLock<PathBuf> = OnceLock::new();
     PROGRAM.get_or_init(|| {
         if let Some(given) = std::env::var_os("DELTAONCE_BIN") {
             return given.into();
         }
-        let tests = std::env::current_exe().expect("the test binary knows where it is");
-        let profile = tests.parent().and_then(Path::parent).expect("test binaries lie in target/PROFILE/deps");
+        let own = std::env::current_exe().expect("a program knows where it is");
+        let folder = own.parent().expect("a program lies in a folder");
+        // Test binaries lie in target/PROFILE/deps, others in target/PROFILE.
+        let profile = if folder.ends_with("deps") { folder.parent().expect("deps lies in a folder") } else { folder };
         let program = profile.join(format!("deltaonce{}", std::env::consts::EXE_SUFFIX));
         let built = modified(&program).unwrap_or_else(|| {
-            panic!("{} is not there: run scripts/test, or first `cargo build --workspace`", program.display())
+            panic!("{} is not there: run scripts/test, or first `cargo build --workspace --bins`", program.display())
         });
         let newest = newest_source(&root().join("crates"));
-        assert!(built >= newest, "{} is older than its source: run `cargo build --workspace`", program.display());
+        assert!(
+            built >= newest,
+            "{} is older than its source: run `cargo build --workspace --bins`",
+            program.display()
+        );
         program
     })
 }

@@ -16,12 +16,14 @@ pub mod content;
 pub mod golden;
 pub mod host;
 pub mod ledger;
+pub mod matrix;
 pub mod peers;
 pub mod process;
 pub mod proxy;
 pub mod redact;
 pub mod s3;
 pub mod simulation;
+pub mod soak;
 pub mod table;
 
 use std::path::{Path, PathBuf};

@@ -26,6 +26,8 @@ pub enum Fault {
     Delay(Duration),
     /// Not carried out; the connection closes.
     Lost,
+    /// Not carried out; the connection is reset.
+    Abort,
     /// Not carried out; this status is answered.
     Refuse(u16),
     /// Carried out late, when the client may have given up: a zombie.
@@ -69,8 +71,8 @@ impl Arm {
         self
     }
 
-    /// With work to do once, after the first request was carried out (or kept from the server) and before the client
-    /// learns of it.
+    /// With work to do once, after the first request was carried out (or kept from the server, or held back) and before
+    /// the client learns of it.
     #[must_use]
     pub fn meanwhile(mut self, work: impl FnOnce() + Send + 'static) -> Self {
         self.meanwhile = Some(Box::new(work));
@@ -97,6 +99,24 @@ pub struct Seen {
 struct State {
     armed: VecDeque<Arm>,
     seen: Vec<Seen>,
+    /// Requests that are being dealt with.
+    under_way: usize,
+}
+
+/// Counts one request as under way for as long as it lives.
+struct UnderWay<'a>(&'a Mutex<State>);
+
+impl<'a> UnderWay<'a> {
+    fn count(state: &'a Mutex<State>) -> Self {
+        lock(state).under_way += 1;
+        Self(state)
+    }
+}
+
+impl Drop for UnderWay<'_> {
+    fn drop(&mut self) {
+        lock(self.0).under_way -= 1;
+    }
 }
 
 /// A running proxy; it stops listening when dropped.
@@ -158,6 +178,13 @@ impl Proxy {
     pub fn waiting(&self) -> usize {
         lock(&self.state).armed.len()
     }
+
+    /// Waits until no request is under way: what was held back has reached the server by then.
+    pub fn settle(&self) {
+        while lock(&self.state).under_way > 0 {
+            thread::sleep(Duration::from_millis(5));
+        }
+    }
 }
 
 impl Drop for Proxy {
@@ -203,6 +230,7 @@ fn serve(client: &TcpStream, server: SocketAddr, state: &Mutex<State>) -> io::Re
     let mut upstream = Upstream { server, connection: None };
     loop {
         let request = read_request(&mut from_client, &mut to_client)?;
+        let _under_way = UnderWay::count(state);
         let start = request.start_line();
         let (method, rest) = start.split_once(' ').ok_or(ErrorKind::InvalidData)?;
         let path = rest.rsplit_once(' ').map_or(rest, |(path, _)| path);
@@ -215,10 +243,13 @@ fn serve(client: &TcpStream, server: SocketAddr, state: &Mutex<State>) -> io::Re
             status: None,
         };
         if let Some(Fault::Stall(wait)) = fault {
+            if let Some(work) = meanwhile.take() {
+                work();
+            }
             thread::sleep(wait);
         }
         let answer = match fault {
-            Some(Fault::Lost | Fault::Refuse(_)) => None,
+            Some(Fault::Lost | Fault::Abort | Fault::Refuse(_)) => None,
             _ => Some(upstream.ask(&request, method == "HEAD")?),
         };
         seen.status = answer.as_ref().and_then(|answer| answer.start_line().split(' ').nth(1)?.parse().ok());
@@ -228,7 +259,7 @@ fn serve(client: &TcpStream, server: SocketAddr, state: &Mutex<State>) -> io::Re
         }
         match (fault, answer) {
             (Some(Fault::Drop | Fault::Lost), _) => return Ok(()),
-            (Some(Fault::Reset), _) => {
+            (Some(Fault::Reset | Fault::Abort), _) => {
                 return socket2::SockRef::from(client).set_linger(Some(Duration::ZERO));
             }
             (Some(Fault::Truncate), Some(answer)) => {

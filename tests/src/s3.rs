@@ -151,6 +151,21 @@ impl S3 {
             .unwrap_or_else(|error| panic!("{url} cannot be written: {error}"));
     }
 
+    /// Copies all objects below a URL to another one.
+    pub fn copy(&self, from: &str, to: &str) {
+        let client = self.client();
+        let copied = block_on(async {
+            let (from, to) = (key_of(from), key_of(to));
+            let objects: Vec<_> = client.list(Some(&from)).try_collect().await?;
+            for object in objects {
+                let below = object.location.as_ref()[from.as_ref().len()..].trim_start_matches('/');
+                client.copy(&object.location, &object_store::path::Path::parse(format!("{to}/{below}"))?).await?;
+            }
+            Ok::<_, object_store::Error>(())
+        });
+        copied.unwrap_or_else(|error| panic!("{from} cannot be copied to {to}: {error}"));
+    }
+
     /// The port opens before the volume can take data.
     fn wait_until_it_stores(&self) -> Result<(), String> {
         let probe = object_store::path::Path::from("ready");
@@ -201,7 +216,8 @@ pub fn block_on<T>(work: impl Future<Output = T>) -> T {
     tokio::runtime::Builder::new_current_thread().enable_all().build().expect("a runtime").block_on(work)
 }
 
-fn key_of(url: &str) -> object_store::path::Path {
+/// The key of a URL in the tests' bucket.
+pub(crate) fn key_of(url: &str) -> object_store::path::Path {
     let key =
         url.strip_prefix(&format!("s3://{BUCKET}/")).unwrap_or_else(|| panic!("{url} is not in the tests' bucket"));
     object_store::path::Path::parse(key).unwrap_or_else(|error| panic!("{url} is no key: {error}"))

@@ -4,11 +4,14 @@ use std::collections::BTreeMap;
 use std::fs;
 use std::path::Path;
 
+use object_store::local::LocalFileSystem;
+use object_store::path::Path as StorePath;
 use serde_json::{Value, json};
 
 use crate::content::Rows;
+use crate::ledger::Ledger;
 use crate::peers;
-use crate::s3::S3;
+use crate::s3::{S3, block_on, key_of};
 
 /// A table on local disk or on an S3 server.
 #[derive(Debug, Clone)]
@@ -66,7 +69,12 @@ impl Table {
     /// # Panics
     /// When that fails.
     pub fn peer(&self, what: &str, arguments: Value) -> Value {
-        self.ask(what, arguments).unwrap_or_else(|error| panic!("deltalake cannot {what} {}: {error}", self.url))
+        self.try_peer(what, arguments).unwrap_or_else(|error| panic!("deltalake cannot {what} {}: {error}", self.url))
+    }
+
+    /// The same, with deltalake's own error where it fails.
+    pub fn try_peer(&self, what: &str, arguments: Value) -> Result<Value, String> {
+        self.ask(what, arguments)
     }
 
     fn ask(&self, what: &str, mut request: Value) -> Result<Value, String> {
@@ -74,6 +82,21 @@ impl Table {
         request["table"] = json!(self.url);
         request["options"] = json!(self.options());
         peers::ask(&request)
+    }
+
+    /// What its log and files say.
+    ///
+    /// # Panics
+    /// Where they are not whole: see [`Ledger::read`].
+    #[must_use]
+    pub fn ledger(&self) -> Ledger {
+        match self.server {
+            Some(server) => block_on(Ledger::read(&server.client(), &key_of(&self.url))),
+            None => {
+                let folder = StorePath::from_absolute_path(&self.url).expect("a table's folder is a path");
+                block_on(Ledger::read(&LocalFileSystem::new(), &folder))
+            }
+        }
     }
 
     /// Its newest version, from the names in its log; none where there is no log.

@@ -365,9 +365,13 @@ impl<'a> Run<'a> {
         }
     }
 
+    /// Waits a little, so that loads that lost to each other do not plan in step.
+    ///
+    /// Unlike after a failure of the store, waiting ever longer would not help: others write meanwhile, and a load that
+    /// takes long to plan, and so loses often, would come to its turn last of all.
     async fn pause(&self, round: u32, why: &str, deadline: Duration) -> Result<()> {
         let host = self.table.host();
-        let pause = back_off(round, host.random());
+        let pause = back_off(round.min(LONGEST_PAUSE), host.random());
         if host.elapsed().saturating_add(pause) > deadline {
             return Err(self.out_of_time(why));
         }
@@ -551,6 +555,7 @@ impl<'a> Run<'a> {
                 let kind = refusal.map_or(ErrorKind::Invalid, failure::kind);
                 Error::new(kind, format!("the store refuses to take a log entry of {name}; nothing was changed"))
             }
+            _ if said.is_none() => self.out_of_time("other writers took every version that it tried"),
             _ => self.out_of_time("its store did not take the log entry"),
         };
         let error = error.details(said.map(|said| format!("the store said: {said}")));
@@ -599,6 +604,9 @@ impl<'a> Run<'a> {
 fn unused((path, error): (object_store::path::Path, object_store::Error)) -> String {
     format!("could not remove the unused file {path}: {error}")
 }
+
+/// The round of [`back_off`] after which pauses before planning again grow no more: 80 ms.
+const LONGEST_PAUSE: u32 = 2;
 
 /// Versions between checkpoints where the table does not say (Delta's own default).
 const CHECKPOINT_INTERVAL: u64 = 10;

@@ -84,14 +84,17 @@ pub(crate) enum End {
 #[derive(Debug, Clone, Copy, PartialEq, Eq, Hash)]
 enum Phase {
     Putting,
-    /// `after`: the last put's answer.
     Reading {
+        /// The last put's answer.
         after: PutAnswer,
     },
+    /// Reading a version before it is put.
+    Looking,
     WaitingToPut,
     WaitingToRead {
         after: PutAnswer,
     },
+    WaitingToLook,
     Ended(End),
 }
 
@@ -108,7 +111,11 @@ pub(crate) struct Machine {
     rules: Rules,
 }
 
-/// Losing this often in a row means that many write; waiting then lets them past.
+/// Losing this often in a row means that others are ahead: the entries that are there are read before the next put, which
+/// catches up faster than a put and a read for each.
+const LOST_BEFORE_LOOK: u32 = 2;
+
+/// After so many versions lost in a row a wait lets others past, and sees to the deadline.
 const LOST_BEFORE_WAIT: u32 = 3;
 
 impl Machine {
@@ -127,9 +134,11 @@ impl Machine {
         match (self.phase, event) {
             (Phase::Putting, Event::Put(answer)) => self.put_answered(answer),
             (Phase::Reading { after }, Event::Read(answer)) => self.read_answered(answer, after),
+            (Phase::Looking, Event::Read(answer)) => self.looked(answer),
             (Phase::WaitingToPut, Event::Waited) => self.put(),
             (Phase::WaitingToRead { after }, Event::Waited) => self.read(after),
-            (Phase::WaitingToPut | Phase::WaitingToRead { .. }, Event::TimeUp) => {
+            (Phase::WaitingToLook, Event::Waited) => self.look(),
+            (Phase::WaitingToPut | Phase::WaitingToRead { .. } | Phase::WaitingToLook, Event::TimeUp) => {
                 self.end(if self.doubt { End::Unknown(self.version) } else { End::GaveUp })
             }
             (phase, _) => self.action_of(phase),
@@ -161,21 +170,41 @@ impl Machine {
         }
     }
 
-    /// Another writer's entry is this version: ours goes to the next one.
-    fn lost(&mut self) -> Action {
-        self.version += 1;
-        self.doubt = false;
-        self.round = 0;
-        self.lost += 1;
-        if self.lost < LOST_BEFORE_WAIT { self.put() } else { self.wait(Phase::WaitingToPut) }
-    }
-
     /// An absent entry is lost only where a rule is broken.
     fn takes_for_lost(&self, after: PutAnswer) -> bool {
         !self.rules.keep(match after {
             PutAnswer::Exists => CommitRule::ConflictIsNoLoss,
             _ => CommitRule::ResolveFirst,
         })
+    }
+
+    /// No put of this version was sent, so what is there is another writer's.
+    fn looked(&mut self, answer: ReadAnswer) -> Action {
+        match answer {
+            ReadAnswer::Ours => self.end(End::Landed(self.version)),
+            ReadAnswer::Touching => self.end(End::PlanAgain(self.version)),
+            ReadAnswer::Disjoint => self.lost(),
+            ReadAnswer::Absent | ReadAnswer::Failed => self.put(),
+        }
+    }
+
+    /// Another writer's entry is this version: ours goes to the next one.
+    fn lost(&mut self) -> Action {
+        self.version += 1;
+        self.doubt = false;
+        self.round = 0;
+        self.lost += 1;
+        if self.lost < LOST_BEFORE_LOOK {
+            self.put()
+        } else if self.lost.is_multiple_of(LOST_BEFORE_WAIT) {
+            self.wait(Phase::WaitingToLook)
+        } else {
+            self.look()
+        }
+    }
+
+    fn look(&mut self) -> Action {
+        self.become_phase(Phase::Looking)
     }
 
     fn put(&mut self) -> Action {
@@ -204,8 +233,10 @@ impl Machine {
     fn action_of(&self, phase: Phase) -> Action {
         match phase {
             Phase::Putting => Action::Put(self.version),
-            Phase::Reading { .. } => Action::Read(self.version),
-            Phase::WaitingToPut | Phase::WaitingToRead { .. } => Action::Wait { round: self.round },
+            Phase::Reading { .. } | Phase::Looking => Action::Read(self.version),
+            Phase::WaitingToPut | Phase::WaitingToRead { .. } | Phase::WaitingToLook => {
+                Action::Wait { round: self.round }
+            }
             Phase::Ended(end) => Action::End(end),
         }
     }

@@ -126,6 +126,12 @@ pub(super) async fn cases() -> Vec<Case> {
     ]
 }
 
+/// What another writer updates, each time newer: a row of the file that the merge rewrites.
+pub(super) fn rivals_merge(version: usize) -> Work {
+    let load = Load::merge(["id"]).newest_by("version desc").unwrap();
+    Work::new(load, &format!("2,2026-10-05,rival,{}\n", version + 10))
+}
+
 /// What another writer adds: keys that some of the loads hold too, in days that some replace.
 pub(super) fn rivals_append() -> Work {
     let rows = "8,2026-10-05,rival,5\n9,2026-10-08,rival,1\n20,2026-10-06,rival,1\n";

@@ -1,9 +1,11 @@
 //! Another writer commits while our commit is in doubt: the table is as if one had come after the other.
 
+use std::time::Duration;
+
 use deltaonce::fault::{Answer, Effect};
 use deltaonce::{ErrorKind, Outcome, Receipt};
 
-use super::loads::{Again, Case, Work, cases, rivals_append};
+use super::loads::{Again, Case, Work, cases, rivals_append, rivals_merge};
 use super::place::{Medium, Place};
 use super::{check_strays, entry_put};
 
@@ -154,4 +156,23 @@ async fn another_writer_compacts() {
 #[tokio::test(flavor = "multi_thread", worker_threads = 2)]
 async fn another_writer_deletes() {
     meet(Rival::Deletion).await;
+}
+
+/// Others are faster twelve times in a row, each time with a row that ours must be planned on again.
+#[tokio::test(flavor = "multi_thread", worker_threads = 2)]
+async fn a_load_that_loses_often_does_not_wait_ever_longer() {
+    let case = cases().await.into_iter().find(|case| case.name == "merge").unwrap();
+    let place = Place::holding(Medium::Memory, &case.base).await;
+    let first = place.ledger().await.entries.len();
+    for version in first..first + 12 {
+        let other = place.clone();
+        place.plan.add(entry_put(version).before(move |_| {
+            let (other, runtime) = (other.clone(), tokio::runtime::Handle::current());
+            let load = move || runtime.block_on(other.load_beside(&rivals_merge(version)));
+            async move { drop(tokio::task::spawn_blocking(load).await.unwrap().unwrap()) }
+        }));
+    }
+    let receipt = place.load(&case.work.within(Duration::from_secs(1))).await.unwrap();
+    assert_eq!(receipt.outcome, Outcome::Committed { version: first as u64 + 12 });
+    assert_eq!((receipt.attempts, receipt.rows.updated, receipt.rows.stale), (13, 1, 1), "{receipt:?}");
 }

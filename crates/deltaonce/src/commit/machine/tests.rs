@@ -86,13 +86,41 @@ fn each_broken_rule_has_a_path_that_shows_it() {
 }
 
 #[test]
-fn losing_often_makes_it_wait() {
-    let (mut machine, mut action) = Machine::start(7, Rules::default());
-    for version in 7..10 {
-        assert_eq!(action, Action::Put(version));
-        assert_eq!(machine.on(Event::Put(PutAnswer::Exists)), Action::Read(version));
-        action = machine.on(Event::Read(ReadAnswer::Disjoint));
+fn one_that_is_far_behind_reads_until_it_has_caught_up() {
+    let (mut machine, mut action) = Machine::start(0, Rules::default());
+    let (mut puts, mut waits) = (0, 0);
+    while action != Action::End(End::Landed(60)) {
+        action = machine.on(match action {
+            Action::Put(version) => {
+                puts += 1;
+                Event::Put(if version < 60 { PutAnswer::Exists } else { PutAnswer::Done })
+            }
+            Action::Read(version) => Event::Read(if version < 60 { ReadAnswer::Disjoint } else { ReadAnswer::Absent }),
+            Action::Wait { round } => {
+                assert_eq!(round, 0, "others got on, so no wait is longer than the first");
+                waits += 1;
+                Event::Waited
+            }
+            Action::End(_) => unreachable!("{action:?}"),
+        });
     }
-    assert_eq!(action, Action::Wait { round: 0 });
-    assert_eq!(machine.on(Event::Waited), Action::Put(10));
+    assert_eq!(puts, 3, "two lost, and its own");
+    assert_eq!(waits, 20);
+}
+
+#[test]
+fn losing_for_ever_ends_with_the_deadline() {
+    let (mut machine, mut action) = Machine::start(0, Rules::default());
+    for _ in 0..1_000 {
+        action = machine.on(match action {
+            Action::Put(_) => Event::Put(PutAnswer::Exists),
+            Action::Read(_) => Event::Read(ReadAnswer::Disjoint),
+            Action::Wait { .. } => Event::TimeUp,
+            Action::End(end) => {
+                assert_eq!(end, End::GaveUp);
+                return;
+            }
+        });
+    }
+    panic!("it goes on: {action:?}");
 }
