@@ -129,13 +129,46 @@ impl<'a> Run<'a> {
     pub(crate) async fn apply(mut self, source: Source) -> Result<Receipt> {
         identity::validate(&self.load.identities)?;
         let result = self.load_rows(source).await;
+        let result = self.acknowledge(result).await;
         self.clean_up(result).await
     }
 
     /// Makes the table, empty.
     pub(crate) async fn create(mut self) -> Result<Receipt> {
         let result = self.make_table().await;
+        let result = self.acknowledge(result).await;
         self.clean_up(result).await
+    }
+
+    /// Makes sure that the version which the answer rests on stays: whoever wrote it, this load included, may not have
+    /// come to syncing it.
+    async fn acknowledge(&self, result: Result<Receipt>) -> Result<Receipt> {
+        let receipt = result?;
+        let rests_on = match &receipt.outcome {
+            Outcome::Committed { version } | Outcome::Unchanged { version } => Some(*version),
+            Outcome::Skipped { at_version, .. } => *at_version,
+        };
+        // A skip whose entry is too old to be found rests on versions that came after it, which synced it.
+        let Some(version) = rests_on else { return Ok(receipt) };
+        match self.table.settle(version).await {
+            Ok(()) => Ok(receipt),
+            Err(error) => {
+                let kind = match receipt.outcome {
+                    Outcome::Committed { .. } => ErrorKind::Unknown,
+                    _ => ErrorKind::Retryable,
+                };
+                let why = failure::reason(&error);
+                Err(Error::new(
+                    kind,
+                    format!(
+                        "version {version} of {} can be read, but may not outlive a loss of power: {why}",
+                        self.name()
+                    ),
+                )
+                .hint("see to its disk, then run the load again with the same identity")
+                .caused_by(error))
+            }
+        }
     }
 
     async fn clean_up(&self, result: Result<Receipt>) -> Result<Receipt> {
