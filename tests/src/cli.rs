@@ -1,6 +1,7 @@
 //! The real program, in a folder and an environment of its own.
 
 use std::collections::BTreeMap;
+use std::ffi::OsString;
 use std::fs;
 use std::path::{Path, PathBuf};
 use std::process::{Child, Command, Output, Stdio};
@@ -103,6 +104,15 @@ impl Sandbox {
         self.start_with(line, Stdio::null())
     }
 
+    /// Starts a program that is to run `deltaonce`, whose path and arguments come after its own.
+    #[must_use]
+    pub fn start_under(&self, program_and_arguments: &[OsString], line: &str) -> Child {
+        let (watcher, arguments) = program_and_arguments.split_first().expect("a program");
+        let mut command = Command::new(watcher);
+        command.args(arguments).arg(program());
+        self.spawn(&mut command, line, Stdio::null())
+    }
+
     /// Starts `deltaonce` with a stdin that the test writes to, and that ends when the test drops it.
     #[must_use]
     pub fn start_with_input(&self, line: &str) -> Child {
@@ -124,7 +134,11 @@ impl Sandbox {
     }
 
     fn start_with(&self, line: &str, input: Stdio) -> Child {
-        Command::new(program())
+        self.spawn(&mut Command::new(program()), line, input)
+    }
+
+    fn spawn(&self, command: &mut Command, line: &str, input: Stdio) -> Child {
+        command
             .args(split(line))
             .current_dir(self.folder.path())
             .env_clear()
@@ -134,7 +148,7 @@ impl Sandbox {
             .stdout(Stdio::piped())
             .stderr(Stdio::piped())
             .spawn()
-            .unwrap_or_else(|error| panic!("{} does not start: {error}", program().display()))
+            .unwrap_or_else(|error| panic!("{} does not start: {error}", command.get_program().display()))
     }
 }
 
@@ -209,15 +223,17 @@ impl Run {
     }
 }
 
-/// The program as cargo built it beside this test binary, or what `DELTAONCE_BIN` names.
+/// The program as cargo built it beside this test or command, or what `DELTAONCE_BIN` names.
 fn program() -> &'static Path {
     static PROGRAM: OnceLock<PathBuf> = OnceLock::new();
     PROGRAM.get_or_init(|| {
         if let Some(given) = std::env::var_os("DELTAONCE_BIN") {
             return given.into();
         }
-        let tests = std::env::current_exe().expect("the test binary knows where it is");
-        let profile = tests.parent().and_then(Path::parent).expect("test binaries lie in target/PROFILE/deps");
+        let own = std::env::current_exe().expect("a program knows where it is");
+        let folder = own.parent().expect("a program lies in a folder");
+        // Tests lie in target/PROFILE/deps, commands in target/PROFILE.
+        let profile = if folder.ends_with("deps") { folder.parent().unwrap_or(folder) } else { folder };
         let program = profile.join(format!("deltaonce{}", std::env::consts::EXE_SUFFIX));
         let built = modified(&program).unwrap_or_else(|| {
             panic!("{} is not there: run scripts/test, or first `cargo build --workspace`", program.display())

@@ -37,8 +37,11 @@ type Meanwhile = Box<dyn FnOnce() + Send>;
 
 /// A fault that waits for its request.
 pub struct Arm {
-    method: &'static str,
+    /// None for any.
+    method: Option<&'static str>,
     path_contains: String,
+    /// Requests that it lets pass first.
+    after: usize,
     times: usize,
     fault: Fault,
     meanwhile: Option<Meanwhile>,
@@ -46,14 +49,21 @@ pub struct Arm {
 
 impl fmt::Debug for Arm {
     fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
-        write!(f, "{} *{}* x{} {:?}", self.method, self.path_contains, self.times, self.fault)
+        let method = self.method.unwrap_or("any");
+        write!(f, "{method} *{}* after {} x{} {:?}", self.path_contains, self.after, self.times, self.fault)
     }
 }
 
 impl Arm {
     /// A fault for the next request with this method whose path contains this text (as it stands in the request line).
     pub fn new(method: &'static str, path_contains: impl Into<String>, fault: Fault) -> Self {
-        Self { method, path_contains: path_contains.into(), times: 1, fault, meanwhile: None }
+        Self { method: Some(method), path_contains: path_contains.into(), after: 0, times: 1, fault, meanwhile: None }
+    }
+
+    /// A fault for the request of this number, counted from 1, whatever it is.
+    #[must_use]
+    pub fn nth(number: usize, fault: Fault) -> Self {
+        Self { method: None, after: number - 1, ..Self::new("", "", fault) }
     }
 
     /// A fault for the next put of a table's log entry.
@@ -251,12 +261,15 @@ fn serve(client: &TcpStream, server: SocketAddr, state: &Mutex<State>) -> io::Re
 
 fn strike(state: &Mutex<State>, method: &str, path: &str) -> (Option<Fault>, Option<Meanwhile>) {
     let mut state = lock(state);
-    let Some(position) =
-        state.armed.iter().position(|arm| arm.method == method && path.contains(arm.path_contains.as_str()))
-    else {
+    let is_for = |arm: &Arm| arm.method.is_none_or(|of| of == method) && path.contains(arm.path_contains.as_str());
+    let Some(position) = state.armed.iter().position(is_for) else {
         return (None, None);
     };
     let arm = &mut state.armed[position];
+    if arm.after > 0 {
+        arm.after -= 1;
+        return (None, None);
+    }
     arm.times -= 1;
     let (fault, meanwhile, used_up) = (arm.fault, arm.meanwhile.take(), arm.times == 0);
     if used_up {

@@ -12,6 +12,7 @@ use object_store::ObjectStore as _;
 use object_store::ObjectStoreExt as _;
 use object_store::aws::{AmazonS3, AmazonS3Builder};
 
+use crate::ledger::Ledger;
 use crate::peers;
 use crate::process::{Server, free_ports};
 
@@ -149,6 +150,22 @@ impl S3 {
         let client = self.client();
         block_on(async { client.put(&key_of(url), bytes.into()).await })
             .unwrap_or_else(|error| panic!("{url} cannot be written: {error}"));
+    }
+
+    /// Copies every object below a URL to another URL.
+    pub fn copy_all(&self, from: &str, to: &str) {
+        let client = self.client();
+        for key in self.keys(from) {
+            let (from, to) = (key_of(&format!("{from}/{key}")), key_of(&format!("{to}/{key}")));
+            block_on(async { client.copy(&from, &to).await })
+                .unwrap_or_else(|error| panic!("{from} cannot be copied: {error}"));
+        }
+    }
+
+    /// The table at a URL, as its own log and files tell it.
+    #[must_use]
+    pub fn ledger(&self, url: &str) -> Ledger {
+        block_on(Ledger::read(&self.client(), &key_of(url)))
     }
 
     /// The port opens before the volume can take data.

@@ -14,6 +14,7 @@ mod golden;
 mod harness;
 mod identity;
 mod input;
+mod kills;
 mod library;
 mod merge;
 mod neighbours;
