@@ -104,6 +104,24 @@ impl Sandbox {
         self.start_with(line, Stdio::null())
     }
 
+    /// Runs `deltaonce` by a shell script that does something before or after; in it, `"$@"` is the command.
+    ///
+    /// What the script mounts is seen by nothing else, and is gone when it ends.
+    ///
+    /// # Panics
+    /// Where the machine does not let the script mount anything.
+    #[must_use]
+    pub fn run_where(&self, script: &str, line: &str) -> Run {
+        let apart = ["unshare", "--map-root-user", "--mount", "sh", "-ec"];
+        let mut possible = Command::new(apart[0]);
+        possible.args(&apart[1..]).arg("mount -t tmpfs none /tmp").stdin(Stdio::null());
+        let possible = possible.output().expect("unshare starts");
+        let said = String::from_utf8_lossy(&possible.stderr).into_owned();
+        assert!(possible.status.success(), "this machine lets no test mount a file system (unshare): {said}");
+        let arguments = apart.iter().chain(&[script, "sh"]).map(OsString::from).collect::<Vec<_>>();
+        self.finish(line, self.start_under(&arguments, line))
+    }
+
     /// Starts a program that is to run `deltaonce`, whose path and arguments come after its own.
     #[must_use]
     pub fn start_under(&self, program_and_arguments: &[OsString], line: &str) -> Child {

@@ -28,6 +28,8 @@ pub enum Fault {
     Lost,
     /// Not carried out; this status is answered.
     Refuse(u16),
+    /// Not carried out; this status is answered, with this code and message of S3's.
+    Answer(u16, &'static str, &'static str),
     /// Carried out late, when the client may have given up: a zombie.
     Stall(Duration),
 }
@@ -70,6 +72,12 @@ impl Arm {
     #[must_use]
     pub fn commit(version: u64, fault: Fault) -> Self {
         Self::new("PUT", format!("_delta_log/{version:020}.json"), fault)
+    }
+
+    /// A fault for every request from now on.
+    #[must_use]
+    pub fn all(fault: Fault) -> Self {
+        Self::nth(1, fault).times(usize::MAX)
     }
 
     /// For this many requests instead of one.
@@ -228,7 +236,7 @@ fn serve(client: &TcpStream, server: SocketAddr, state: &Mutex<State>) -> io::Re
             thread::sleep(wait);
         }
         let answer = match fault {
-            Some(Fault::Lost | Fault::Refuse(_)) => None,
+            Some(Fault::Lost | Fault::Refuse(_) | Fault::Answer(..)) => None,
             _ => Some(upstream.ask(&request, method == "HEAD")?),
         };
         seen.status = answer.as_ref().and_then(|answer| answer.start_line().split(' ').nth(1)?.parse().ok());
@@ -245,6 +253,9 @@ fn serve(client: &TcpStream, server: SocketAddr, state: &Mutex<State>) -> io::Re
                 return to_client.write_all(format!("{}\r\n", answer.start_line()).as_bytes());
             }
             (Some(Fault::Status(status) | Fault::Refuse(status)), _) => refusal(status).send(&mut to_client)?,
+            (Some(Fault::Answer(status, code, message)), _) => {
+                error_document(status, code, message).send(&mut to_client)?;
+            }
             (_, Some(answer)) => {
                 if let Some(Fault::Delay(wait)) = fault {
                     thread::sleep(wait);
@@ -287,8 +298,11 @@ fn refusal(status: u16) -> Message {
         503 => "SlowDown",
         _ => "Injected",
     };
-    let body =
-        format!("<?xml version=\"1.0\"?><Error><Code>{code}</Code><Message>injected by the tests</Message></Error>");
+    error_document(status, code, "injected by the tests")
+}
+
+fn error_document(status: u16, code: &str, message: &str) -> Message {
+    let body = format!("<?xml version=\"1.0\"?>\n<Error><Code>{code}</Code><Message>{message}</Message></Error>");
     let head = format!(
         "HTTP/1.1 {status} Injected\r\nContent-Type: application/xml\r\nContent-Length: {}\r\n\r\n",
         body.len()

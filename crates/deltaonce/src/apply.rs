@@ -157,7 +157,7 @@ impl<'a> Run<'a> {
                     Outcome::Committed { .. } => ErrorKind::Unknown,
                     _ => ErrorKind::Retryable,
                 };
-                let why = failure::reason(&error);
+                let why = failure::diagnose(&error).reason;
                 Err(Error::new(
                     kind,
                     format!(
@@ -276,7 +276,8 @@ impl<'a> Run<'a> {
 
     fn stager(&self, target: &Target) -> Result<Stager> {
         let host = self.table.host().clone();
-        Stager::new(self.store.clone(), target.schema(), &target.properties(), host, self.parallelism)
+        let name = self.table.name().clone();
+        Stager::new(name, self.store.clone(), target.schema(), &target.properties(), host, self.parallelism)
             .map_err(|error| error.about(self.name()))
     }
 
@@ -564,7 +565,7 @@ impl<'a> Run<'a> {
 
     fn not_landed(&self, end: End, attempt: Attempt) -> Error {
         let name = self.name();
-        let said = attempt.complaint.as_ref().map(|complaint| failure::reason(complaint.as_ref()));
+        let mut diagnosis = attempt.complaint.as_ref().map(|complaint| failure::diagnose(complaint.as_ref()));
         let error = match end {
             End::Unknown(version) => {
                 self.staging.keep();
@@ -573,14 +574,13 @@ impl<'a> Run<'a> {
                 ))
                 .hint("run the load again with the same identity; without one, look at the table first")
             }
-            End::Denied => {
-                let refusal = attempt.complaint.as_ref().and_then(|complaint| complaint.downcast_ref());
-                let kind = refusal.map_or(ErrorKind::Invalid, failure::kind);
-                Error::new(kind, format!("the store refuses to take a log entry of {name}; nothing was changed"))
-            }
+            End::Denied => match diagnosis.take() {
+                Some(diagnosis) => failure::explain(diagnosis, name, "commit to"),
+                None => Error::invalid(format!("the store refuses to take a log entry of {name}; nothing was changed")),
+            },
             _ => self.out_of_time("its store did not take the log entry"),
         };
-        let error = error.details(said.map(|said| format!("the store said: {said}")));
+        let error = error.details(diagnosis.map(|diagnosis| format!("the last failure: {}", diagnosis.reason)));
         match attempt.complaint {
             Some(complaint) => error.caused_by(complaint),
             None => error,

@@ -25,4 +25,5 @@ mod replace;
 mod storage_calls;
 mod stores;
 mod support;
+mod troubles;
 mod twice;
