@@ -1,6 +1,7 @@
 //! The real program, in a folder and an environment of its own.
 
 use std::collections::BTreeMap;
+use std::ffi::OsString;
 use std::fs;
 use std::path::{Path, PathBuf};
 use std::process::{Child, Command, Output, Stdio};
@@ -103,6 +104,33 @@ impl Sandbox {
         self.start_with(line, Stdio::null())
     }
 
+    /// Runs `deltaonce` by a shell script that does something before or after; in it, `"$@"` is the command.
+    ///
+    /// What the script mounts is seen by nothing else, and is gone when it ends.
+    ///
+    /// # Panics
+    /// Where the machine does not let the script mount anything.
+    #[must_use]
+    pub fn run_where(&self, script: &str, line: &str) -> Run {
+        let apart = ["unshare", "--map-root-user", "--mount", "sh", "-ec"];
+        let mut possible = Command::new(apart[0]);
+        possible.args(&apart[1..]).arg("mount -t tmpfs none /tmp").stdin(Stdio::null());
+        let possible = possible.output().expect("unshare starts");
+        let said = String::from_utf8_lossy(&possible.stderr).into_owned();
+        assert!(possible.status.success(), "this machine lets no test mount a file system (unshare): {said}");
+        let arguments = apart.iter().chain(&[script, "sh"]).map(OsString::from).collect::<Vec<_>>();
+        self.finish(line, self.start_under(&arguments, line))
+    }
+
+    /// Starts a program that is to run `deltaonce`, whose path and arguments come after its own.
+    #[must_use]
+    pub fn start_under(&self, program_and_arguments: &[OsString], line: &str) -> Child {
+        let (watcher, arguments) = program_and_arguments.split_first().expect("a program");
+        let mut command = Command::new(watcher);
+        command.args(arguments).arg(program());
+        self.spawn(&mut command, line, Stdio::null())
+    }
+
     /// Starts `deltaonce` with a stdin that the test writes to, and that ends when the test drops it.
     #[must_use]
     pub fn start_with_input(&self, line: &str) -> Child {
@@ -124,7 +152,11 @@ impl Sandbox {
     }
 
     fn start_with(&self, line: &str, input: Stdio) -> Child {
-        Command::new(program())
+        self.spawn(&mut Command::new(program()), line, input)
+    }
+
+    fn spawn(&self, command: &mut Command, line: &str, input: Stdio) -> Child {
+        command
             .args(split(line))
             .current_dir(self.folder.path())
             .env_clear()
@@ -134,7 +166,7 @@ impl Sandbox {
             .stdout(Stdio::piped())
             .stderr(Stdio::piped())
             .spawn()
-            .unwrap_or_else(|error| panic!("{} does not start: {error}", program().display()))
+            .unwrap_or_else(|error| panic!("{} does not start: {error}", command.get_program().display()))
     }
 }
 

@@ -13,8 +13,11 @@
 
 pub mod cli;
 pub mod content;
+pub mod crash;
+pub mod disk_calls;
 pub mod golden;
 pub mod host;
+pub mod kills;
 pub mod ledger;
 pub mod matrix;
 pub mod peers;

@@ -30,6 +30,8 @@ pub enum Fault {
     Abort,
     /// Not carried out; this status is answered.
     Refuse(u16),
+    /// Not carried out; this status is answered, with this code and message of S3's.
+    Answer(u16, &'static str, &'static str),
     /// Carried out late, when the client may have given up: a zombie.
     Stall(Duration),
 }
@@ -39,8 +41,11 @@ type Meanwhile = Box<dyn FnOnce() + Send>;
 
 /// A fault that waits for its request.
 pub struct Arm {
-    method: &'static str,
+    /// None for any.
+    method: Option<&'static str>,
     path_contains: String,
+    /// Requests that it lets pass first.
+    after: usize,
     times: usize,
     fault: Fault,
     meanwhile: Option<Meanwhile>,
@@ -48,20 +53,33 @@ pub struct Arm {
 
 impl fmt::Debug for Arm {
     fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
-        write!(f, "{} *{}* x{} {:?}", self.method, self.path_contains, self.times, self.fault)
+        let method = self.method.unwrap_or("any");
+        write!(f, "{method} *{}* after {} x{} {:?}", self.path_contains, self.after, self.times, self.fault)
     }
 }
 
 impl Arm {
     /// A fault for the next request with this method whose path contains this text (as it stands in the request line).
     pub fn new(method: &'static str, path_contains: impl Into<String>, fault: Fault) -> Self {
-        Self { method, path_contains: path_contains.into(), times: 1, fault, meanwhile: None }
+        Self { method: Some(method), path_contains: path_contains.into(), after: 0, times: 1, fault, meanwhile: None }
+    }
+
+    /// A fault for the request of this number, counted from 1, whatever it is.
+    #[must_use]
+    pub fn nth(number: usize, fault: Fault) -> Self {
+        Self { method: None, after: number - 1, ..Self::new("", "", fault) }
     }
 
     /// A fault for the next put of a table's log entry.
     #[must_use]
     pub fn commit(version: u64, fault: Fault) -> Self {
         Self::new("PUT", format!("_delta_log/{version:020}.json"), fault)
+    }
+
+    /// A fault for every request from now on.
+    #[must_use]
+    pub fn all(fault: Fault) -> Self {
+        Self::nth(1, fault).times(usize::MAX)
     }
 
     /// For this many requests instead of one.
@@ -249,7 +267,7 @@ fn serve(client: &TcpStream, server: SocketAddr, state: &Mutex<State>) -> io::Re
             thread::sleep(wait);
         }
         let answer = match fault {
-            Some(Fault::Lost | Fault::Abort | Fault::Refuse(_)) => None,
+            Some(Fault::Lost | Fault::Abort | Fault::Refuse(_) | Fault::Answer(..)) => None,
             _ => Some(upstream.ask(&request, method == "HEAD")?),
         };
         seen.status = answer.as_ref().and_then(|answer| answer.start_line().split(' ').nth(1)?.parse().ok());
@@ -266,6 +284,9 @@ fn serve(client: &TcpStream, server: SocketAddr, state: &Mutex<State>) -> io::Re
                 return to_client.write_all(format!("{}\r\n", answer.start_line()).as_bytes());
             }
             (Some(Fault::Status(status) | Fault::Refuse(status)), _) => refusal(status).send(&mut to_client)?,
+            (Some(Fault::Answer(status, code, message)), _) => {
+                error_document(status, code, message).send(&mut to_client)?;
+            }
             (_, Some(answer)) => {
                 if let Some(Fault::Delay(wait)) = fault {
                     thread::sleep(wait);
@@ -282,12 +303,15 @@ fn serve(client: &TcpStream, server: SocketAddr, state: &Mutex<State>) -> io::Re
 
 fn strike(state: &Mutex<State>, method: &str, path: &str) -> (Option<Fault>, Option<Meanwhile>) {
     let mut state = lock(state);
-    let Some(position) =
-        state.armed.iter().position(|arm| arm.method == method && path.contains(arm.path_contains.as_str()))
-    else {
+    let is_for = |arm: &Arm| arm.method.is_none_or(|of| of == method) && path.contains(arm.path_contains.as_str());
+    let Some(position) = state.armed.iter().position(is_for) else {
         return (None, None);
     };
     let arm = &mut state.armed[position];
+    if arm.after > 0 {
+        arm.after -= 1;
+        return (None, None);
+    }
     arm.times -= 1;
     let (fault, meanwhile, used_up) = (arm.fault, arm.meanwhile.take(), arm.times == 0);
     if used_up {
@@ -305,8 +329,11 @@ fn refusal(status: u16) -> Message {
         503 => "SlowDown",
         _ => "Injected",
     };
-    let body =
-        format!("<?xml version=\"1.0\"?><Error><Code>{code}</Code><Message>injected by the tests</Message></Error>");
+    error_document(status, code, "injected by the tests")
+}
+
+fn error_document(status: u16, code: &str, message: &str) -> Message {
+    let body = format!("<?xml version=\"1.0\"?>\n<Error><Code>{code}</Code><Message>{message}</Message></Error>");
     let head = format!(
         "HTTP/1.1 {status} Injected\r\nContent-Type: application/xml\r\nContent-Length: {}\r\n\r\n",
         body.len()

@@ -12,6 +12,7 @@ use object_store::ObjectStore as _;
 use object_store::ObjectStoreExt as _;
 use object_store::aws::{AmazonS3, AmazonS3Builder};
 
+use crate::ledger::Ledger;
 use crate::peers;
 use crate::process::{Server, free_ports};
 
@@ -151,19 +152,20 @@ impl S3 {
             .unwrap_or_else(|error| panic!("{url} cannot be written: {error}"));
     }
 
-    /// Copies all objects below a URL to another one.
-    pub fn copy(&self, from: &str, to: &str) {
+    /// Copies every object below a URL to another URL.
+    pub fn copy_all(&self, from: &str, to: &str) {
         let client = self.client();
-        let copied = block_on(async {
-            let (from, to) = (key_of(from), key_of(to));
-            let objects: Vec<_> = client.list(Some(&from)).try_collect().await?;
-            for object in objects {
-                let below = object.location.as_ref()[from.as_ref().len()..].trim_start_matches('/');
-                client.copy(&object.location, &object_store::path::Path::parse(format!("{to}/{below}"))?).await?;
-            }
-            Ok::<_, object_store::Error>(())
-        });
-        copied.unwrap_or_else(|error| panic!("{from} cannot be copied to {to}: {error}"));
+        for key in self.keys(from) {
+            let (from, to) = (key_of(&format!("{from}/{key}")), key_of(&format!("{to}/{key}")));
+            block_on(async { client.copy(&from, &to).await })
+                .unwrap_or_else(|error| panic!("{from} cannot be copied: {error}"));
+        }
+    }
+
+    /// The table at a URL, as its own log and files tell it.
+    #[must_use]
+    pub fn ledger(&self, url: &str) -> Ledger {
+        block_on(Ledger::read(&self.client(), &key_of(url)))
     }
 
     /// The port opens before the volume can take data.

@@ -130,13 +130,46 @@ impl<'a> Run<'a> {
     pub(crate) async fn apply(mut self, source: Source) -> Result<Receipt> {
         identity::validate(&self.load.identities)?;
         let result = self.load_rows(source).await;
+        let result = self.acknowledge(result).await;
         self.clean_up(result).await
     }
 
     /// Makes the table, empty.
     pub(crate) async fn create(mut self) -> Result<Receipt> {
         let result = self.make_table().await;
+        let result = self.acknowledge(result).await;
         self.clean_up(result).await
+    }
+
+    /// Makes sure that the version which the answer rests on stays: whoever wrote it, this load included, may not have
+    /// come to syncing it.
+    async fn acknowledge(&self, result: Result<Receipt>) -> Result<Receipt> {
+        let receipt = result?;
+        let rests_on = match &receipt.outcome {
+            Outcome::Committed { version } | Outcome::Unchanged { version } => Some(*version),
+            Outcome::Skipped { at_version, .. } => *at_version,
+        };
+        // A skip whose entry is too old to be found rests on versions that came after it, which synced it.
+        let Some(version) = rests_on else { return Ok(receipt) };
+        match self.table.settle(version).await {
+            Ok(()) => Ok(receipt),
+            Err(error) => {
+                let kind = match receipt.outcome {
+                    Outcome::Committed { .. } => ErrorKind::Unknown,
+                    _ => ErrorKind::Retryable,
+                };
+                let why = failure::diagnose(&error).reason;
+                Err(Error::new(
+                    kind,
+                    format!(
+                        "version {version} of {} can be read, but may not outlive a loss of power: {why}",
+                        self.name()
+                    ),
+                )
+                .hint("see to its disk, then run the load again with the same identity")
+                .caused_by(error))
+            }
+        }
     }
 
     async fn clean_up(&self, result: Result<Receipt>) -> Result<Receipt> {
@@ -244,7 +277,8 @@ impl<'a> Run<'a> {
 
     fn stager(&self, target: &Target) -> Result<Stager> {
         let host = self.table.host().clone();
-        Stager::new(self.store.clone(), target.schema(), &target.properties(), host, self.parallelism)
+        let name = self.table.name().clone();
+        Stager::new(name, self.store.clone(), target.schema(), &target.properties(), host, self.parallelism)
             .map_err(|error| error.about(self.name()))
     }
 
@@ -544,21 +578,20 @@ impl<'a> Run<'a> {
 
     fn not_landed(&self, end: End, attempt: Attempt) -> Error {
         let name = self.name();
-        let said = attempt.complaint.as_ref().map(|complaint| failure::reason(complaint.as_ref()));
+        let mut diagnosis = attempt.complaint.as_ref().map(|complaint| failure::diagnose(complaint.as_ref()));
         let error = match end {
             End::Unknown(version) => Error::unknown(format!(
                 "it could not be learned in time whether version {version} of {name} holds this load"
             ))
             .hint("run the load again with the same identity; without one, look at the table first"),
-            End::Denied => {
-                let refusal = attempt.complaint.as_ref().and_then(|complaint| complaint.downcast_ref());
-                let kind = refusal.map_or(ErrorKind::Invalid, failure::kind);
-                Error::new(kind, format!("the store refuses to take a log entry of {name}; nothing was changed"))
-            }
-            _ if said.is_none() => self.out_of_time("other writers took every version that it tried"),
+            End::Denied => match diagnosis.take() {
+                Some(diagnosis) => failure::explain(diagnosis, name, "commit to"),
+                None => Error::invalid(format!("the store refuses to take a log entry of {name}; nothing was changed")),
+            },
+            _ if diagnosis.is_none() => self.out_of_time("other writers took every version that it tried"),
             _ => self.out_of_time("its store did not take the log entry"),
         };
-        let error = error.details(said.map(|said| format!("the store said: {said}")));
+        let error = error.details(diagnosis.map(|diagnosis| format!("the last failure: {}", diagnosis.reason)));
         match attempt.complaint {
             Some(complaint) => error.caused_by(complaint),
             None => error,

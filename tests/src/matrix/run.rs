@@ -48,7 +48,7 @@ impl Base {
     #[must_use]
     pub fn run(&self, cell: Cell) -> Verdict {
         let url = self.server.fresh_url("orders");
-        self.server.copy(&self.url, &url);
+        self.server.copy_all(&self.url, &url);
         let sandbox = Sandbox::on(self.server);
         sandbox.write("load.csv", cell.contract.csv());
         let mut trial = Trial {

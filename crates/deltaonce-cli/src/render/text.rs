@@ -45,6 +45,8 @@ pub(crate) fn error(error: &Error, subject: &Subject) -> String {
 fn cause(error: &Error) -> Option<String> {
     const LIMIT: usize = 400;
     let cause = std::error::Error::source(error)?.to_string();
+    // The library has told what is in a server's answer; its markup tells a person nothing.
+    let cause = cause.split("<?xml").next().unwrap_or_default().trim_end_matches([':', ' ']);
     let cause: Vec<&str> = cause.split_whitespace().collect();
     let cause = cause.join(" ");
     if cause.is_empty() || error.message().contains(&cause) {

@@ -25,7 +25,7 @@ pub(crate) async fn check(
     }
     // A name with a leading dot is no log file (protocol, "Delta Log Entries"), and listings of data files skip it.
     let probe = format!(".deltaonce-probe-{:032x}", host.random());
-    if honours_put_if_absent(store.as_ref(), &Path::from("_delta_log"), &probe).await? {
+    if honours_put_if_absent(table, store.as_ref(), &Path::from("_delta_log"), &probe).await? {
         return Ok(());
     }
     Err(Error::unsupported(format!(

@@ -3,6 +3,7 @@
 use std::io;
 
 use crate::error::Error;
+use crate::store::failure;
 
 /// The error for an operating system's error on `name`: what a retry can mend is retryable.
 pub(crate) fn io(name: &str, error: io::Error) -> Error {
@@ -17,14 +18,12 @@ pub(crate) fn io(name: &str, error: io::Error) -> Error {
 
 /// The error for an object store's error on `name`.
 pub(crate) fn store(name: &str, error: object_store::Error) -> Error {
-    use object_store::Error as Store;
-    match &error {
-        Store::NotFound { .. } => Error::invalid(format!("{name} does not exist")),
-        Store::PermissionDenied { .. } => Error::invalid(format!("{name} may not be read: permission denied")),
-        Store::Unauthenticated { .. } => {
-            Error::invalid(format!("{name} may not be read: the credentials are not accepted"))
-        }
-        _ => Error::retryable(format!("{name} cannot be read")).detail(error.to_string()),
+    let diagnosis = failure::diagnose(&error);
+    // A bucket that is missing is told by the diagnosis.
+    let is_missing = matches!(error, object_store::Error::NotFound { .. }) && diagnosis.advice.is_none();
+    match is_missing {
+        true => Error::invalid(format!("{name} does not exist")),
+        false => failure::explain(diagnosis, name, "read"),
     }
     .caused_by(error)
 }

@@ -39,6 +39,8 @@ const PARTITIONED_PAGE_BYTES: usize = 64 * 1024;
 /// What all files of a table share.
 #[derive(Debug)]
 pub(super) struct Files {
+    /// As the user calls it.
+    pub(super) table: Arc<str>,
     pub(super) store: Arc<dyn ObjectStore>,
     pub(super) settings: Settings,
     pub(super) partitioning: Arc<Partitioning>,
@@ -72,7 +74,7 @@ impl Files {
         let number = self.begun.fetch_add(1, Ordering::Relaxed);
         let name = format!("part-{number:05}-{}-c000{}", Uuid::from_u128(self.host.random()), self.settings.suffix);
         let path = path::object(&partition, &name)?;
-        let sink = Sink::new(self.store.clone(), path, self.settings.target, runtime.clone());
+        let sink = Sink::new(self.table.clone(), self.store.clone(), path, self.settings.target, runtime.clone());
         // The Arrow schema that the writer would put into the footer says nothing that Parquet's own types do not say here.
         let options = ArrowWriterOptions::new().with_properties(self.properties(plain)).with_skip_arrow_metadata(true);
         let writer = ArrowWriter::try_new_with_options(sink, self.partitioning.file_schema().clone(), options)

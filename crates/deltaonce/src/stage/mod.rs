@@ -64,13 +64,14 @@ pub(crate) struct Stager {
 }
 
 impl Stager {
-    /// A stager for the table at the root of `store`, whose `delta.*` configuration is `properties`. At most
+    /// A stager for the table that the user calls `table`, at the root of `store`, whose `delta.*` configuration is `properties`. At most
     /// `parallelism` threads encode at once. File names are made of `host`'s random numbers, `modificationTime` of
     /// its clock.
     ///
     /// # Errors
     /// `Invalid` for a property that cannot be read, `Unsupported` for a codec or a partition column that is not written.
     pub(crate) fn new(
+        table: Arc<str>,
         store: Arc<dyn ObjectStore>,
         schema: &TableSchema,
         properties: &BTreeMap<String, String>,
@@ -80,7 +81,7 @@ impl Stager {
         let settings = Settings::new(properties)?;
         let partitioning = Arc::new(Partitioning::new(schema)?);
         let stats = StatsPlan::new(partitioning.file_schema(), &settings.indexed);
-        let files = Files { store, settings, partitioning, stats, host, begun: AtomicU64::new(0) };
+        let files = Files { table, store, settings, partitioning, stats, host, begun: AtomicU64::new(0) };
         Ok(Self { schema: schema.columns().clone(), files: Arc::new(files), parallelism: parallelism.max(1) })
     }
 

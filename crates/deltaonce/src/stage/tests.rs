@@ -77,7 +77,7 @@ fn stager(
 ) -> Result<Stager> {
     let schema = TableSchema::new(batch.schema(), partition_by.iter().map(|name| (*name).to_owned()).collect());
     let properties: BTreeMap<_, _> = properties.iter().map(|(k, v)| ((*k).to_owned(), (*v).to_owned())).collect();
-    Stager::new(store, &schema, &properties, Arc::new(SystemHost::default()), 2)
+    Stager::new("t".into(), store, &schema, &properties, Arc::new(SystemHost::default()), 2)
 }
 
 fn batches(batches: Vec<RecordBatch>) -> BoxStream<'static, Result<RecordBatch>> {
@@ -447,7 +447,7 @@ async fn a_failed_part_ends_the_write_and_is_cleaned_up() {
         let rows = stream::iter(0..40).map(|i| Ok(noise(400_000, i)));
         let error = stager.write(rows).await.unwrap_err();
         assert_eq!(error.kind(), ErrorKind::Retryable);
-        assert!(error.message().starts_with("cannot write the data file 'part-0000"), "{error}");
+        assert!(error.message().starts_with("cannot write a data file of t: "), "{error}");
         assert!(error.message().ends_with("the disk is on fire"), "{error}");
         assert!(store.aborted.load(Ordering::SeqCst) > 0);
         assert!(!table.files().iter().any(|name| name.contains('#')), "{:?}", table.files());

@@ -36,6 +36,7 @@ pub(super) struct Sink {
 
 #[derive(Debug)]
 struct Object {
+    table: Arc<str>,
     store: Arc<dyn ObjectStore>,
     path: Path,
     runtime: Handle,
@@ -63,10 +64,10 @@ pub(super) struct Finishing {
 }
 
 impl Sink {
-    /// A sink for the object at `path`; `target` is the size that the file will have about.
-    pub(super) fn new(store: Arc<dyn ObjectStore>, path: Path, target: u64, runtime: Handle) -> Self {
+    /// A sink for the object at `path` of a table; `target` is the size that the file will have about.
+    pub(super) fn new(table: Arc<str>, store: Arc<dyn ObjectStore>, path: Path, target: u64, runtime: Handle) -> Self {
         let part_size = usize::try_from(LEAST_PART.max(target / MOST_PARTS)).unwrap_or(usize::MAX);
-        let object = Arc::new(Object { store, path, runtime });
+        let object = Arc::new(Object { table, store, path, runtime });
         Self { object, part_size, buffer: Vec::new(), written: 0, upload: None }
     }
 
@@ -100,7 +101,7 @@ impl Sink {
                 let object = self.object.clone();
                 runtime.spawn(async move {
                     let put = object.store.put(&object.path, PutPayload::from_bytes(last)).await;
-                    put.map(drop).map_err(|e| failed(&object.path, e))
+                    put.map(drop).map_err(|e| failed(&object, e))
                 })
             }
         };
@@ -167,7 +168,7 @@ fn wait(runtime: &Handle, task: JoinHandle<Result<()>>) -> Result<()> {
 
 /// Uploads pieces as they come; ends with the object in place, or with nothing of it in the store.
 async fn upload(object: Arc<Object>, mut pieces: mpsc::Receiver<Piece>) -> Result<()> {
-    let mut upload = object.store.put_multipart(&object.path).await.map_err(|e| failed(&object.path, e))?;
+    let mut upload = object.store.put_multipart(&object.path).await.map_err(|e| failed(&object, e))?;
     let mut parts = JoinSet::new();
     let error = match send_parts(upload.as_mut(), &mut parts, &mut pieces).await {
         Ok(true) => match upload.complete().await {
@@ -183,11 +184,9 @@ async fn upload(object: Arc<Object>, mut pieces: mpsc::Receiver<Piece>) -> Resul
     let aborted = upload.abort().await;
     match (error, aborted) {
         (None, Ok(())) => Ok(()),
-        (Some(e), Ok(())) => Err(failed(&object.path, e)),
-        (Some(e), Err(left)) => {
-            Err(failed(&object.path, e).detail(format!("its parts may be left in the store: {left}")))
-        }
-        (None, Err(left)) => Err(failed(&object.path, left)),
+        (Some(e), Ok(())) => Err(failed(&object, e)),
+        (Some(e), Err(left)) => Err(failed(&object, e).detail(format!("its parts may be left in the store: {left}"))),
+        (None, Err(left)) => Err(failed(&object, left)),
     }
 }
 
@@ -226,6 +225,6 @@ async fn next(parts: &mut JoinSet<object_store::Result<()>>) -> object_store::Re
     }
 }
 
-fn failed(path: &Path, error: object_store::Error) -> Error {
-    failure::storage(&format!("the data file '{path}'"), "write", error)
+fn failed(object: &Object, error: object_store::Error) -> Error {
+    failure::storage(&object.table, "write a data file of", error).detail(format!("the file is {}", object.path))
 }

@@ -3,8 +3,8 @@
 use object_store::path::Path;
 use object_store::{Error as Store, ObjectStore, ObjectStoreExt, PutMode};
 
-use crate::error::{Error, ErrorKind, Result};
-use crate::store::failure::kind;
+use crate::error::{Error, Result};
+use crate::store::failure::{self, Diagnosis};
 
 /// How a put-if-absent was answered.
 enum Answer {
@@ -23,15 +23,41 @@ enum Answer {
 /// # Errors
 /// [`ErrorKind::Retryable`](crate::ErrorKind::Retryable) where the answers do not settle it, also for a lost answer;
 /// [`ErrorKind::Invalid`](crate::ErrorKind::Invalid) for missing rights or a missing bucket.
-pub(crate) async fn honours_put_if_absent(store: &dyn ObjectStore, dir: &Path, probe_name: &str) -> Result<bool> {
+pub(crate) async fn honours_put_if_absent(
+    table: &str,
+    store: &dyn ObjectStore,
+    dir: &Path,
+    probe_name: &str,
+) -> Result<bool> {
     let probe = dir.clone().join(probe_name);
-    let honours = try_twice(store, &probe, probe_name).await;
+    let honours = try_twice(store, &probe, probe_name).await.map_err(|doubt| doubt.about(table));
     // What is left of a probe does no harm, and the answer stands whatever becomes of it.
     let _ = store.delete(&probe).await;
     honours
 }
 
-async fn try_twice(store: &dyn ObjectStore, probe: &Path, probe_name: &str) -> Result<bool> {
+/// Why the answers do not settle it.
+enum Doubt {
+    Failed(Store),
+    Strange(&'static str),
+}
+
+impl Doubt {
+    fn about(self, table: &str) -> Error {
+        match self {
+            // A put finds nothing missing but the bucket.
+            Self::Failed(error @ Store::NotFound { .. }) => {
+                failure::explain(Diagnosis::no_such_bucket(), table, "write to").caused_by(error)
+            }
+            Self::Failed(error) => failure::storage(table, "write to", error),
+            Self::Strange(what) => Error::retryable(format!(
+                "whether the store of {table} keeps two writers apart (put-if-absent) could not be settled: {what}"
+            )),
+        }
+    }
+}
+
+async fn try_twice(store: &dyn ObjectStore, probe: &Path, probe_name: &str) -> Result<bool, Doubt> {
     let first = format!("{probe_name} first");
     let second = format!("{probe_name} second");
     match put(store, probe, &first).await? {
@@ -39,7 +65,9 @@ async fn try_twice(store: &dyn ObjectStore, probe: &Path, probe_name: &str) -> R
         Answer::Created | Answer::Exists => {}
         Answer::Unknown => return Ok(false),
     }
-    expect(store, probe, &first).await?;
+    if content(store, probe).await? != first {
+        return Err(Doubt::Strange("what was put first is not what is read"));
+    }
     match put(store, probe, &second).await? {
         Answer::Created | Answer::Unknown => return Ok(false),
         Answer::Exists => {}
@@ -48,52 +76,28 @@ async fn try_twice(store: &dyn ObjectStore, probe: &Path, probe_name: &str) -> R
     match content(store, probe).await? {
         found if found == first => Ok(true),
         found if found == second => Ok(false),
-        _ => Err(unsettled(store, probe, "what was put is not what is read")),
+        _ => Err(Doubt::Strange("what was put is not what is read")),
     }
 }
 
-async fn put(store: &dyn ObjectStore, probe: &Path, content: &str) -> Result<Answer> {
+async fn put(store: &dyn ObjectStore, probe: &Path, content: &str) -> Result<Answer, Doubt> {
     match store.put_opts(probe, content.to_owned().into(), PutMode::Create.into()).await {
         Ok(_) => Ok(Answer::Created),
         Err(Store::AlreadyExists { .. } | Store::Precondition { .. }) => Ok(Answer::Exists),
         Err(Store::NotImplemented { .. }) => Ok(Answer::Unknown),
         // S3's own code for a header that the server does not support, which the client has no error for.
         Err(error) if error.to_string().contains("<Code>NotImplemented</Code>") => Ok(Answer::Unknown),
-        Err(error) => Err(failed(store, probe, error)),
+        Err(error) => Err(Doubt::Failed(error)),
     }
 }
 
-async fn expect(store: &dyn ObjectStore, probe: &Path, first: &str) -> Result<()> {
-    if content(store, probe).await? == first {
-        return Ok(());
-    }
-    Err(unsettled(store, probe, "what was put first is not what is read"))
-}
-
-async fn content(store: &dyn ObjectStore, probe: &Path) -> Result<String> {
+async fn content(store: &dyn ObjectStore, probe: &Path) -> Result<String, Doubt> {
     let bytes = match store.get(probe).await {
         Ok(found) => found.bytes().await,
-        Err(Store::NotFound { .. }) => return Err(unsettled(store, probe, "what was put is not there")),
+        Err(Store::NotFound { .. }) => return Err(Doubt::Strange("what was put is not there")),
         Err(error) => Err(error),
     };
-    let bytes = bytes.map_err(|error| failed(store, probe, error))?;
-    Ok(String::from_utf8_lossy(&bytes).into_owned())
-}
-
-fn unsettled(store: &dyn ObjectStore, probe: &Path, why: &str) -> Error {
-    unclear(ErrorKind::Retryable, store, probe).detail(why)
-}
-
-fn failed(store: &dyn ObjectStore, probe: &Path, error: Store) -> Error {
-    // A put finds nothing missing but the bucket.
-    let kind = if matches!(error, Store::NotFound { .. }) { ErrorKind::Invalid } else { kind(&error) };
-    // S3 answers with several lines of XML.
-    let line = error.to_string().split_whitespace().collect::<Vec<_>>().join(" ");
-    unclear(kind, store, probe).detail(line).caused_by(error)
-}
-
-fn unclear(kind: ErrorKind, store: &dyn ObjectStore, probe: &Path) -> Error {
-    Error::new(kind, format!("whether {store} honours put-if-absent could not be settled with '{probe}'"))
+    Ok(String::from_utf8_lossy(&bytes.map_err(Doubt::Failed)?).into_owned())
 }
 
 #[cfg(test)]
@@ -103,6 +107,7 @@ mod tests {
     use object_store::memory::InMemory;
 
     use super::*;
+    use crate::error::ErrorKind;
     use crate::store::fault::{self, Effect, FailingStore, Operation, Plan, Rule};
 
     async fn probe(rules: impl IntoIterator<Item = Rule>) -> (Result<bool>, bool) {
@@ -112,7 +117,7 @@ mod tests {
         }
         let inner = Arc::new(InMemory::new());
         let store = FailingStore::new(inner.clone(), plan);
-        let answer = honours_put_if_absent(&store, &"t/_delta_log".into(), "_probe_1").await;
+        let answer = honours_put_if_absent("t", &store, &"t/_delta_log".into(), "_probe_1").await;
         let left = inner.head(&"t/_delta_log/_probe_1".into()).await.is_ok();
         (answer, left)
     }

@@ -6,6 +6,9 @@ use std::io;
 use deltalake::DeltaTableError;
 
 use crate::error::{Error, ErrorKind};
+pub(crate) use diagnosis::Diagnosis;
+
+mod diagnosis;
 
 /// The kind of the innermost telling [`io::Error`] among `error` and its sources; none where there is no such error.
 ///
@@ -28,30 +31,8 @@ pub(crate) fn io_kind(error: &(dyn StdError + 'static)) -> Option<io::ErrorKind>
 }
 
 /// What the caller of a load can do about a failed storage call of which it is known that it changed nothing.
-///
-/// Credentials, rights and a store that lacks the operation do not mend themselves; all else may pass.
 pub(crate) fn kind(error: &object_store::Error) -> ErrorKind {
-    use object_store::Error as Store;
-    match error {
-        Store::PermissionDenied { .. }
-        | Store::Unauthenticated { .. }
-        | Store::InvalidPath { .. }
-        | Store::NotSupported { .. }
-        | Store::NotImplemented { .. }
-        | Store::UnknownConfigurationKey { .. } => ErrorKind::Invalid,
-        Store::NotFound { source, .. } if source.to_string().contains("NoSuchBucket") => ErrorKind::Invalid,
-        _ => match io_kind(error) {
-            Some(
-                io::ErrorKind::PermissionDenied
-                | io::ErrorKind::ReadOnlyFilesystem
-                | io::ErrorKind::NotADirectory
-                | io::ErrorKind::IsADirectory
-                | io::ErrorKind::InvalidFilename
-                | io::ErrorKind::Unsupported,
-            ) => ErrorKind::Invalid,
-            _ => ErrorKind::Retryable,
-        },
-    }
+    Diagnosis::of(error).kind
 }
 
 /// Whether a put with this answer is refused for good, so that the commit need not ask again.
@@ -62,36 +43,36 @@ pub(crate) fn is_final(error: &object_store::Error) -> bool {
 
 /// The error for `doing` something to `what` (a table or file, as the user named it) that storage failed.
 pub(crate) fn storage(what: &str, doing: &str, error: object_store::Error) -> Error {
-    explain(kind(&error), what, doing, Box::new(error))
+    explain(Diagnosis::of(&error), what, doing).caused_by(error)
 }
 
 /// The same for an error of deltalake, which may have one of storage inside.
 pub(crate) fn delta(what: &str, doing: &str, error: DeltaTableError) -> Error {
-    let kind = match store_error(&error) {
-        Some(store) => kind(store),
-        None if may_pass(&error) => ErrorKind::Retryable,
-        // What is left is a log that cannot be read, now or later.
-        None => ErrorKind::Unsupported,
-    };
-    explain(kind, what, doing, Box::new(error))
+    explain(diagnose(&error), what, doing).caused_by(error)
 }
 
-fn explain(kind: ErrorKind, what: &str, doing: &str, error: Box<dyn StdError + Send + Sync>) -> Error {
-    let reason = reason(error.as_ref());
-    Error::new(kind, format!("cannot {doing} {what}: {reason}")).caused_by(error)
-}
-
-/// Why, in the fewest words.
-pub(crate) fn reason(error: &(dyn StdError + 'static)) -> String {
-    use object_store::Error as Store;
+/// Why something failed, whose error may have one of storage inside.
+pub(crate) fn diagnose(error: &(dyn StdError + 'static)) -> Diagnosis {
     match store_error(error) {
-        Some(Store::PermissionDenied { .. }) => "its store denies access with these credentials".to_owned(),
-        Some(Store::Unauthenticated { .. }) => "its store does not accept these credentials".to_owned(),
-        Some(Store::NotFound { source, .. }) if source.to_string().contains("NoSuchBucket") => {
-            "there is no such bucket".to_owned()
-        }
-        Some(store) => root(store).to_string(),
-        None => root(error).to_string(),
+        Some(store) => Diagnosis::of(store),
+        None => Diagnosis {
+            // What may not pass is a log that cannot be read, now or later.
+            kind: if may_pass(error) { ErrorKind::Retryable } else { ErrorKind::Unsupported },
+            reason: root(error).to_string(),
+            advice: None,
+            said: None,
+        },
+    }
+}
+
+/// The error of which this is the diagnosis.
+pub(crate) fn explain(diagnosis: Diagnosis, what: &str, doing: &str) -> Error {
+    let Diagnosis { kind, reason, advice, said } = diagnosis;
+    let error = Error::new(kind, format!("cannot {doing} {what}: {reason}"));
+    let error = error.details(said.map(|said| format!("the store said: {said}")));
+    match advice {
+        Some(advice) => error.hint(advice),
+        None => error,
     }
 }
 

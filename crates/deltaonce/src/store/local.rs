@@ -17,8 +17,10 @@ use object_store::{
 };
 
 use disk::{Disk, MachineDisk};
+use folders::Folders;
 
 mod disk;
+mod folders;
 #[cfg(test)]
 mod tests;
 mod upload;
@@ -27,8 +29,9 @@ mod upload;
 ///
 /// [`LocalFileSystem`] writes as atomically but never syncs, so after a loss of power an acknowledged log entry could be
 /// empty or gone. Here the content is synced under a temporary name before it gets its final one, and the directory
-/// after that: under a final name there is the whole object or nothing, and what was acknowledged stays. Directories
-/// that a write has to make are synced into their parents; one that is found in place is taken to be durable.
+/// after that: under a final name there is the whole object or nothing, and what was acknowledged stays. The directories
+/// on the way to it are synced into their parents, each once by a store. What is read was not made durable by that: before
+/// anything is acknowledged that rests on it, it has to be [settled](Self::settle).
 ///
 /// Temporary files are called `NAME#DIGITS`, which listings of this store hide and which no Delta reader takes for a
 /// file of a table. One is left behind only by a process that was killed.
@@ -38,12 +41,37 @@ mod upload;
 pub(crate) struct DurableLocal {
     inner: LocalFileSystem,
     disk: Arc<dyn Disk>,
+    folders: Arc<Folders>,
 }
 
 impl DurableLocal {
     /// The store of all files of this machine; a path in it is an absolute file path without its first `/`.
     pub(crate) fn new() -> Self {
-        Self { inner: LocalFileSystem::new(), disk: Arc::new(MachineDisk) }
+        Self::over(LocalFileSystem::new(), Arc::new(MachineDisk))
+    }
+
+    fn over(inner: LocalFileSystem, disk: Arc<dyn Disk>) -> Self {
+        Self { inner, folders: Arc::new(Folders::new(Arc::clone(&disk))), disk }
+    }
+
+    /// Returns once an object that was found here is on stable storage, and so is its name: its writer may have been
+    /// killed, or have failed, on the way to that. What is gone meanwhile needs nothing.
+    pub(crate) async fn settle(&self, location: &Path) -> Result<()> {
+        let (directory, file) = self.locate(location)?;
+        let (disk, folders) = (Arc::clone(&self.disk), Arc::clone(&self.folders));
+        blocking(move || {
+            if !directory.is_dir() {
+                return Ok(());
+            }
+            match std::fs::File::open(&file) {
+                Ok(content) => disk.sync_file(&content, &file).map_err(failure("sync", &file))?,
+                Err(error) if error.kind() == io::ErrorKind::NotFound => {}
+                Err(error) => return Err(failure("open", &file)(error)),
+            }
+            disk.sync_directory(&directory).map_err(failure("sync directory", &directory))?;
+            folders.make(&directory)
+        })
+        .await
     }
 
     /// The directory and the file of an object.
@@ -74,8 +102,12 @@ impl ObjectStore for DurableLocal {
             PutMode::Update(_) => return Err(not_implemented("put with PutMode::Update")),
         };
         let (directory, file) = self.locate(location)?;
-        let disk = Arc::clone(&self.disk);
-        blocking(move || put(&disk, &directory, &file, &payload, exclusive)).await?;
+        let (disk, folders) = (Arc::clone(&self.disk), Arc::clone(&self.folders));
+        blocking(move || {
+            folders.make(&directory)?;
+            put(&disk, &directory, &file, &payload, exclusive)
+        })
+        .await?;
         Ok(PutResult { e_tag: None, version: None })
     }
 
@@ -88,8 +120,12 @@ impl ObjectStore for DurableLocal {
             return Err(not_implemented("upload with attributes"));
         }
         let (directory, file) = self.locate(location)?;
-        let disk = Arc::clone(&self.disk);
-        let upload = blocking(move || upload::DurableUpload::start(disk, directory, file)).await?;
+        let (disk, folders) = (Arc::clone(&self.disk), Arc::clone(&self.folders));
+        let upload = blocking(move || {
+            folders.make(&directory)?;
+            upload::DurableUpload::start(&disk, directory, file)
+        })
+        .await?;
         Ok(Box::new(upload))
     }
 
@@ -119,9 +155,8 @@ impl ObjectStore for DurableLocal {
 
     async fn copy_opts(&self, from: &Path, to: &Path, options: CopyOptions) -> Result<()> {
         let (directory, file) = self.locate(to)?;
-        let disk = Arc::clone(&self.disk);
-        let target = directory.clone();
-        blocking(move || make_directories(&*disk, &target)).await?;
+        let (folders, target) = (Arc::clone(&self.folders), directory.clone());
+        blocking(move || folders.make(&target)).await?;
         self.inner.copy_opts(from, to, options).await?;
         let disk = Arc::clone(&self.disk);
         blocking(move || {
@@ -141,7 +176,6 @@ fn put(
     payload: &PutPayload,
     exclusive: bool,
 ) -> Result<()> {
-    make_directories(&**disk, directory)?;
     // Spares a loser the writing; the link below is what decides.
     if exclusive && file.symlink_metadata().is_ok() {
         return Err(already_exists(&**disk, directory, file, io::ErrorKind::AlreadyExists.into()));
@@ -157,7 +191,7 @@ fn put(
     }
     temporary.sync()?;
     match disk.link(&temporary.path, file) {
-        Ok(()) => disk.sync_directory(directory).map_err(failure("sync directory", directory)),
+        Ok(()) => disk.sync_directory(directory).map_err(|source| not_durable(file, source)),
         Err(error) if error.kind() == io::ErrorKind::AlreadyExists => {
             Err(already_exists(&**disk, directory, file, error))
         }
@@ -231,33 +265,6 @@ fn already_exists(disk: &dyn Disk, directory: &FilePath, file: &FilePath, error:
     }
 }
 
-/// Makes `directory` and those above it that are missing, and syncs each into its parent.
-fn make_directories(disk: &dyn Disk, directory: &FilePath) -> Result<()> {
-    let mut missing = Vec::new();
-    let mut next = Some(directory);
-    while let Some(path) = next {
-        match std::fs::metadata(path) {
-            Ok(found) if found.is_dir() => break,
-            Ok(_) => return Err(failure("make directory", path)(io::ErrorKind::NotADirectory.into())),
-            Err(error) if error.kind() == io::ErrorKind::NotFound => missing.push(path),
-            Err(error) => return Err(failure("make directory", path)(error)),
-        }
-        next = path.parent();
-    }
-    for path in missing.into_iter().rev() {
-        match disk.make_directory(path) {
-            Ok(()) => {}
-            // Another writer was faster; it may not have come to syncing it.
-            Err(error) if error.kind() == io::ErrorKind::AlreadyExists => {}
-            Err(error) => return Err(failure("make directory", path)(error)),
-        }
-        if let Some(parent) = path.parent() {
-            disk.sync_directory(parent).map_err(failure("sync directory", parent))?;
-        }
-    }
-    Ok(())
-}
-
 /// A step that failed. The [`io::Error`] is its source, so that a full disk can be told from a missing right.
 #[derive(Debug, thiserror::Error)]
 #[error("cannot {action} {}: {source}", path.display())]
@@ -265,6 +272,14 @@ struct StepError {
     action: &'static str,
     path: PathBuf,
     source: io::Error,
+}
+
+/// The answer to a write whose object everybody can see by now, while a loss of power may take it away again.
+///
+/// The system's error is told in words only: by its kind it would look like one of a write that changed nothing.
+fn not_durable(file: &FilePath, source: io::Error) -> object_store::Error {
+    let source = format!("{} was created, and its directory cannot be synced: {source}", file.display()).into();
+    object_store::Error::Generic { store: "DurableLocal", source }
 }
 
 fn failure<'a>(action: &'static str, path: &'a FilePath) -> impl FnOnce(io::Error) -> object_store::Error + 'a {

@@ -49,7 +49,7 @@ struct Backend {
 const RETRIES: usize = 5;
 
 enum Place {
-    Local,
+    Local(DurableLocal),
     Bucket(String),
 }
 
@@ -141,15 +141,23 @@ impl Location {
             return Ok(Arc::clone(store));
         }
         let store: Arc<dyn ObjectStore> = match &self.backend.place {
-            Place::Local => Arc::new(DurableLocal::new()),
+            Place::Local(disk) => Arc::new(disk.clone()),
             Place::Bucket(bucket) => Arc::new(self.backend.settings.open(&self.text, bucket, retries)?),
         };
         Ok(Arc::clone(opened.get_or_init(|| store)))
     }
 
+    /// Returns once what was found at `name` below this location is on stable storage; a bucket keeps all that it shows.
+    pub(crate) async fn settle(&self, name: &str) -> object_store::Result<()> {
+        match &self.backend.place {
+            Place::Local(disk) => disk.settle(&Path::from(format!("{}/{name}", self.path))).await,
+            Place::Bucket(_) => Ok(()),
+        }
+    }
+
     /// Whether it is on local disk.
     pub(crate) fn is_local(&self) -> bool {
-        matches!(self.backend.place, Place::Local)
+        matches!(self.backend.place, Place::Local(_))
     }
 
     /// This location inside [`Self::store`].
@@ -161,7 +169,7 @@ impl Location {
     #[cfg(test)]
     pub(crate) fn local_path(&self) -> Option<PathBuf> {
         match self.backend.place {
-            Place::Local => self.url.to_file_path().ok(),
+            Place::Local(_) => self.url.to_file_path().ok(),
             Place::Bucket(_) => None,
         }
     }
@@ -173,7 +181,7 @@ impl Location {
     #[cfg(any(test, feature = "fault"))]
     pub fn wrapped(&self, wrap: impl FnOnce(Arc<dyn ObjectStore>) -> Arc<dyn ObjectStore>) -> Result<Self> {
         let place = match &self.backend.place {
-            Place::Local => Place::Local,
+            Place::Local(disk) => Place::Local(disk.clone()),
             Place::Bucket(bucket) => Place::Bucket(bucket.clone()),
         };
         let store = wrap(self.store_sending_once()?);
@@ -271,7 +279,7 @@ fn local(text: &str, path: PathBuf) -> Result<(Place, Url, Path)> {
     let reason = "is not a path that can be used";
     let inside = Path::from_absolute_path(&path).map_err(|error| malformed(text, reason).caused_by(error))?;
     let url = Url::from_file_path(&path).map_err(|()| malformed(text, reason))?;
-    Ok((Place::Local, url, inside))
+    Ok((Place::Local(DurableLocal::new()), url, inside))
 }
 
 /// Reads `BUCKET/KEY`.

@@ -79,7 +79,14 @@ impl Staging {
                         lock(&self.created).remove(&path);
                         None
                     }
-                    Err(error) => Some((path, error)),
+                    // A store may refuse before it looks whether there is anything to delete.
+                    Err(error) => match self.inner.head(&path).await {
+                        Err(Error::NotFound { .. }) => {
+                            lock(&self.created).remove(&path);
+                            None
+                        }
+                        _ => Some((path, error)),
+                    },
                 }
             })
             .buffer_unordered(DELETIONS)
@@ -279,6 +286,17 @@ mod tests {
         assert_eq!(names(&*inner).await, ["t/a"]);
         assert!(staging.discard_all().await.is_empty(), "the second try reaches it");
         assert!(names(&*inner).await.is_empty());
+    }
+
+    #[tokio::test]
+    async fn what_never_came_to_be_is_not_said_to_be_left() {
+        let inner = Arc::new(InMemory::new());
+        let plan = Plan::new();
+        plan.add(Rule::on(Operation::Put).fails(Effect::Lost, Answer::Io(std::io::ErrorKind::ReadOnlyFilesystem)));
+        plan.add(Rule::on(Operation::Delete).fails(Effect::Lost, Answer::Io(std::io::ErrorKind::ReadOnlyFilesystem)));
+        let staging = Staging::new(Arc::new(FailingStore::new(inner, plan)));
+        staging.put_opts(&"t/a".into(), "x".into(), create()).await.unwrap_err();
+        assert!(staging.discard_all().await.is_empty());
     }
 
     #[tokio::test]

@@ -14,6 +14,7 @@ use parquet::errors::{ParquetError, Result as ParquetResult};
 use parquet::file::metadata::{ParquetMetaData, ParquetMetaDataReader};
 
 use crate::error::{Error, Result};
+use crate::store::failure;
 use crate::table::actions::AddFile;
 
 /// Bytes read from the end of a file at once: the footer of most files, so that one request gets it.
@@ -76,10 +77,7 @@ pub(crate) fn unreadable(path: &str, error: ParquetError) -> Error {
                 "it may have been vacuumed while this load ran: run the load again; if that does not help, the table has lost data",
             )
         }
-        Some(object_store::Error::PermissionDenied { .. } | object_store::Error::Unauthenticated { .. }) => {
-            Error::invalid(format!("data file '{path}' may not be read with these credentials"))
-        }
-        Some(_) => Error::retryable(format!("data file '{path}' could not be read from storage")),
+        Some(store) => failure::explain(failure::diagnose(store), &format!("the data file '{path}'"), "read"),
         None => Error::unsupported(format!("data file '{path}' could not be read as Parquet")),
     }
     .caused_by(error)

@@ -203,6 +203,11 @@ impl Table {
         commit::precondition::check(&self.name, &self.location, &self.store, self.host.as_ref()).await
     }
 
+    /// Returns once a version that was read is one that stays, also after a loss of power.
+    pub(crate) async fn settle(&self, version: u64) -> object_store::Result<()> {
+        self.location.settle(&format!("_delta_log/{version:020}.json")).await
+    }
+
     pub(crate) fn name(&self) -> &Arc<str> {
         &self.name
     }

@@ -8,7 +8,7 @@ use object_store::{Error, ObjectStoreExt, PutMode};
 use tempfile::TempDir;
 
 use super::*;
-use crate::store::failure::io_kind;
+use crate::store::failure::{io_kind, is_final};
 
 /// The machine's disk, with a log of the steps and one of them broken.
 #[derive(Debug)]
@@ -24,7 +24,9 @@ impl WatchedDisk {
     fn step(&self, verb: &str, paths: &[&FilePath]) -> io::Result<()> {
         let mut words = vec![verb.to_owned()];
         for path in paths {
-            let relative = path.strip_prefix(&self.root).unwrap().display().to_string();
+            // What lies above the root is as good as the machine.
+            let Ok(relative) = path.strip_prefix(&self.root) else { return Ok(()) };
+            let relative = relative.display().to_string();
             let shown = relative.split_once('#').map_or(relative.clone(), |(name, _)| format!("{name}#"));
             words.push(if shown.is_empty() { ".".to_owned() } else { shown });
         }
@@ -83,7 +85,7 @@ fn fixture(broken: Option<(usize, io::ErrorKind)>) -> Fixture {
     let path = root.path().canonicalize().unwrap();
     let disk = Arc::new(WatchedDisk { root: path.clone(), steps: Mutex::default(), broken });
     let inner = LocalFileSystem::new_with_prefix(&path).unwrap();
-    let store = DurableLocal { inner, disk: disk.clone() };
+    let store = DurableLocal::over(inner, disk.clone());
     Fixture { root, disk, store }
 }
 
@@ -232,7 +234,10 @@ async fn break_each_step(mode: PutMode, put_steps: usize) {
             continue;
         }
         let error = answer.expect_err(&broken);
-        assert_eq!(io_kind(&error), Some(io::ErrorKind::StorageFull), "{broken}: {error:?}");
+        // Once everybody can see it, the answer must not be one of a put that changed nothing.
+        let told = (content.is_none() || mode != PutMode::Create).then_some(io::ErrorKind::StorageFull);
+        assert_eq!(io_kind(&error), told, "{broken}: {error:?}");
+        assert_eq!(is_final(&error), told.is_some(), "{broken}: {error:?}");
         assert!(error.to_string().contains(t.disk.root.to_str().unwrap()), "{broken}: {error}");
         assert!(content.is_none() || content.as_deref() == Some("entry"), "{broken} left {content:?}");
         assert!(t.files("t").iter().all(|name| name == "a"), "{broken} left {:?}", t.files("t"));
@@ -255,6 +260,39 @@ async fn no_step_of_creating_can_fail_unnoticed_or_leave_a_torn_object() {
 #[tokio::test]
 async fn no_step_of_replacing_can_fail_unnoticed_or_leave_a_torn_object() {
     break_each_step(PutMode::Overwrite, 7).await;
+}
+
+#[tokio::test]
+async fn a_directory_that_is_found_is_synced_into_its_parent_once() {
+    let t = fixture(None);
+    std::fs::create_dir_all(t.root.path().join("t/_delta_log")).unwrap();
+    let (first, second) = (Path::from("t/_delta_log/0.json"), Path::from("t/_delta_log/1.json"));
+    t.store.put_opts(&first, "entry".into(), create()).await.unwrap();
+    assert_eq!(t.steps()[..3], ["sync .", "sync t", "create t/_delta_log/0.json#"]);
+    t.store.put_opts(&second, "entry".into(), create()).await.unwrap();
+    assert_eq!(t.steps()[0], "create t/_delta_log/1.json#");
+    // Another process may take it away.
+    std::fs::remove_dir_all(t.root.path().join("t/_delta_log")).unwrap();
+    t.store.put_opts(&first, "entry".into(), create()).await.unwrap();
+    assert_eq!(t.steps()[..3], ["mkdir t/_delta_log", "sync t", "create t/_delta_log/0.json#"]);
+}
+
+#[tokio::test]
+async fn what_was_found_is_durable_once_it_is_settled() {
+    let t = fixture(None);
+    std::fs::create_dir_all(t.root.path().join("t")).unwrap();
+    std::fs::write(t.root.path().join("t/a"), "by another").unwrap();
+    t.store.settle(&"t/a".into()).await.unwrap();
+    assert_eq!(t.steps(), ["sync t/a", "sync t", "sync ."]);
+    t.store.settle(&"t/gone".into()).await.unwrap();
+    assert_eq!(t.steps(), ["sync t"]);
+    t.store.settle(&"gone/a".into()).await.unwrap();
+    assert_eq!(t.steps(), [""; 0]);
+
+    let t = fixture(Some((2, io::ErrorKind::StorageFull)));
+    std::fs::create_dir_all(t.root.path().join("t")).unwrap();
+    std::fs::write(t.root.path().join("t/a"), "by another").unwrap();
+    t.store.settle(&"t/a".into()).await.unwrap_err();
 }
 
 #[tokio::test]

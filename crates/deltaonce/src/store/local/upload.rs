@@ -9,7 +9,7 @@ use object_store::{MultipartUpload, PutPayload, PutResult, Result, UploadPart};
 use tokio::task::{JoinError, JoinHandle};
 
 use super::disk::Disk;
-use super::{Temporary, blocking, failure, make_directories};
+use super::{Temporary, blocking, failure};
 
 /// After how many bytes what is written so far is synced in the background.
 const EARLY_SYNC: u64 = 32 << 20;
@@ -63,10 +63,9 @@ fn flatten(answer: Result<Result<()>, JoinError>) -> Result<()> {
 }
 
 impl DurableUpload {
-    /// Creates the temporary file. Blocks.
-    pub(super) fn start(disk: Arc<dyn Disk>, directory: PathBuf, file: PathBuf) -> Result<Self> {
-        make_directories(&*disk, &directory)?;
-        let temporary = Temporary::create(&disk, &file)?;
+    /// Creates the temporary file in a directory that is there. Blocks.
+    pub(super) fn start(disk: &Arc<dyn Disk>, directory: PathBuf, file: PathBuf) -> Result<Self> {
+        let temporary = Temporary::create(disk, &file)?;
         let parts = Parts { temporary: Some(temporary), written: 0, synced: 0, syncing: None };
         Ok(Self { directory, file, parts: Some(Arc::new(Mutex::new(parts))), length: 0 })
     }
