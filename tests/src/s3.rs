@@ -147,8 +147,13 @@ impl S3 {
     /// Puts a local file at a URL.
     pub fn put(&self, url: &str, file: &Path) {
         let bytes = fs::read(file).unwrap_or_else(|error| panic!("{} cannot be read: {error}", file.display()));
+        self.put_bytes(url, &bytes);
+    }
+
+    /// Puts an object at a URL, over what is there.
+    pub fn put_bytes(&self, url: &str, bytes: &[u8]) {
         let client = self.client();
-        block_on(async { client.put(&key_of(url), bytes.into()).await })
+        block_on(async { client.put(&key_of(url), bytes.to_vec().into()).await })
             .unwrap_or_else(|error| panic!("{url} cannot be written: {error}"));
     }
 

@@ -9,7 +9,7 @@ use object_store::path::Path as StorePath;
 use serde_json::{Value, json};
 
 use crate::content::Rows;
-use crate::ledger::Ledger;
+use crate::ledger::{Ledger, entry_name};
 use crate::peers;
 use crate::s3::{S3, block_on, key_of};
 
@@ -115,7 +115,7 @@ impl Table {
     /// When there is no such entry, or it is not JSON lines.
     #[must_use]
     pub fn entry(&self, version: u64) -> Vec<Value> {
-        let name = format!("_delta_log/{version:020}.json");
+        let name = entry_name(version);
         let bytes = match self.server {
             Some(server) => server.get(&format!("{}/{name}", self.url)),
             None => fs::read(Path::new(&self.url).join(&name))
@@ -123,6 +123,19 @@ impl Table {
         };
         let text = String::from_utf8(bytes).expect("a log entry is UTF-8");
         text.lines().map(|line| serde_json::from_str(line).expect("each line of a log entry is JSON")).collect()
+    }
+
+    /// Puts other text in a log entry's place, as a writer does that puts without a condition.
+    ///
+    /// # Panics
+    /// When it cannot be written.
+    pub fn overwrite_entry(&self, version: u64, text: &str) {
+        let name = entry_name(version);
+        match self.server {
+            Some(server) => server.put_bytes(&format!("{}/{name}", self.url), text.as_bytes()),
+            None => fs::write(Path::new(&self.url).join(&name), text)
+                .unwrap_or_else(|error| panic!("{name} of {} cannot be written: {error}", self.url)),
+        }
     }
 
     /// The one action of a kind in a log entry.

@@ -24,4 +24,4 @@ pub use stop::Stop;
 #[cfg(any(test, feature = "fault"))]
 pub use store::fault;
 pub use store::location::Location;
-pub use table::{Commit, Description, RecordedIdentity, Table};
+pub use table::{Commit, Description, RecordedIdentity, Standing, Table};

@@ -90,3 +90,33 @@ fn an_entry_says_who_wrote_it_and_what() {
     assert_eq!(history["commits"][0]["token"], receipt["token"]);
     assert_eq!(history["commits"][0]["identity"][0]["version"], 42);
 }
+
+#[test]
+fn a_receipt_says_whether_the_log_still_holds_its_entry() {
+    for (sandbox, table) in disk_and_s3("orders") {
+        create_orders(&sandbox, &table, "");
+        let load = format!("append {table} day1.csv --txn orders=1");
+        sandbox.write("receipt.json", done(&sandbox, &load).to_string());
+        let question = format!("txns {table} --receipt receipt.json");
+        let held = done(&sandbox, &question);
+        assert_eq!((&held["outcome"], &held["entry"]["version"]), (&json!("held"), &json!(1)));
+
+        // As Spark does on S3 with its default log store: an entry put over ours.
+        let entry = json!({"commitInfo": {"timestamp": 1, "operation": "WRITE", "engineInfo": "Apache-Spark"}});
+        sandbox.table(&table).overwrite_entry(1, &entry.to_string());
+        let lost = refused(&sandbox, &question, 1);
+        let said = lost["message"].as_str().unwrap();
+        assert!(said.contains("version 1") && said.contains(&table) && said.contains("Apache-Spark"), "{said}");
+        assert_eq!(sandbox.table(&table).rows().len(), 0);
+
+        let again = done(&sandbox, &load);
+        assert_eq!((&again["outcome"], &again["version"]), (&json!("committed"), &json!(2)));
+        assert_eq!(sandbox.table(&table).rows_by_all().len(), 12);
+        sandbox.write("receipt.json", again.to_string());
+        assert_eq!(done(&sandbox, &question)["outcome"], "held");
+
+        sandbox.write("receipt.json", done(&sandbox, &load).to_string());
+        let skipped = refused(&sandbox, &question, 2);
+        assert!(skipped["message"].as_str().unwrap().contains("skipped"), "{skipped}");
+    }
+}

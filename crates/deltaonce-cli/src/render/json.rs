@@ -17,6 +17,9 @@ pub(crate) fn report(report: &Report) -> String {
             line(&HistoryDocument { table, commits: commits.iter().map(CommitItem::from).collect() })
         }
         Report::Txns { table, txns } => line(&TxnsDocument { table, txns: txns.iter().map(TxnItem::from).collect() }),
+        Report::Held { table, commit } => {
+            line(&HeldDocument { outcome: "held", table, entry: CommitItem::from(commit) })
+        }
         Report::Script(script) => script.clone(),
     }
 }
@@ -245,6 +248,13 @@ impl<'a> From<&'a Commit> for CommitItem<'a> {
             token: commit.token.as_deref(),
         }
     }
+}
+
+#[derive(Serialize)]
+struct HeldDocument<'a> {
+    outcome: &'static str,
+    table: &'a str,
+    entry: CommitItem<'a>,
 }
 
 #[derive(Serialize)]

@@ -113,6 +113,10 @@ fn what_is_read_from_a_table() {
         "identity": [{"app_id": "orders", "version": 42}], "engine": "deltaonce/0.1.0", "run_id": "nightly", "token": "6f0c"});
     assert_eq!(history["commits"][0], expected);
 
+    let commit = samples::commits().remove(0);
+    let held = read(&report(&Report::Held { table: "t".to_owned(), commit }));
+    assert_eq!((&held["outcome"], &held["entry"]), (&json!("held"), &expected));
+
     let txns = vec![RecordedIdentity { app_id: "orders".to_owned(), version: 42, last_updated: Some(MORNING) }];
     let txns = read(&report(&Report::Txns { table: "t".to_owned(), txns }));
     let expected = json!({"table": "t", "txns": [{"app_id": "orders", "version": 42, "last_updated": "2026-10-05T04:12:33.120Z"}]});

@@ -21,6 +21,8 @@ pub(crate) enum Report {
     History { table: String, commits: Vec<Commit> },
     /// A table's recorded identities.
     Txns { table: String, txns: Vec<RecordedIdentity> },
+    /// The log entry of a receipt, which the log still holds.
+    Held { table: String, commit: Commit },
     /// Text for another program, whatever the output format.
     Script(String),
 }

@@ -13,6 +13,7 @@ pub(crate) fn report(report: &Report) -> String {
         Report::Table { table, description } => described(table, description),
         Report::History { table, commits } => history(table, commits),
         Report::Txns { table, txns } => identities(table, txns),
+        Report::Held { table, commit } => held(table, commit),
         Report::Script(script) => script.clone(),
     }
 }
@@ -253,6 +254,11 @@ fn identities(table: &str, txns: &[RecordedIdentity]) -> String {
         text.push('\n');
     }
     text
+}
+
+fn held(table: &str, commit: &Commit) -> String {
+    let when = commit.timestamp.and_then(words::second).map(|time| format!(" ({time})")).unwrap_or_default();
+    Page::new("held", &format!("version {} of {table} is this load's entry{when}", commit.version)).text
 }
 
 #[cfg(test)]

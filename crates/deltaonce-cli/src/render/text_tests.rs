@@ -174,6 +174,12 @@ fn a_log_newest_first() {
 }
 
 #[test]
+fn an_entry_that_the_log_still_holds() {
+    let commit = samples::commits().remove(0);
+    assert_eq!(held("t", &commit), "held       version 10 of t is this load's entry (2026-10-05 04:12:33 UTC)\n");
+}
+
+#[test]
 fn recorded_identities() {
     let recorded =
         |app_id: &str, version, last_updated| RecordedIdentity { app_id: app_id.to_owned(), version, last_updated };

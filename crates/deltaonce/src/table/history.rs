@@ -37,6 +37,40 @@ pub struct Commit {
     pub token: Option<String>,
 }
 
+/// What has become of the log entry that a receipt names.
+#[derive(Debug, Clone, PartialEq)]
+pub enum Standing {
+    /// The log holds it.
+    Held(Box<Commit>),
+    /// The log holds another entry in its place: its writer put it without a condition, over ours.
+    Overwritten(Box<Commit>),
+    /// The log ends before it.
+    Missing {
+        /// The log's latest version.
+        latest: u64,
+    },
+    /// The log begins after it, so that there is no telling.
+    CleanedUp,
+}
+
+/// What has become of entry `version`, which carried `token`.
+pub(crate) async fn standing(
+    table: &str,
+    log: &dyn LogStore,
+    latest: u64,
+    version: u64,
+    token: &str,
+) -> Result<Standing> {
+    if version > latest {
+        return Ok(Standing::Missing { latest });
+    }
+    let bytes = log.read_commit_entry(version).await.map_err(|e| failure::delta(table, "read the log of", e))?;
+    let Some(bytes) = bytes else { return Ok(Standing::CleanedUp) };
+    let entry = Entry::parse(version, &bytes).map_err(|error| error.about(table))?;
+    let found = Box::new(commit(version, &entry));
+    Ok(if entry.token() == Some(token) { Standing::Held(found) } else { Standing::Overwritten(found) })
+}
+
 /// The newest `limit` entries up to `latest`, newest first, ending where the log was cleaned up.
 pub(crate) async fn read(table: &str, log: &dyn LogStore, latest: u64, limit: usize) -> Result<Vec<Commit>> {
     let mut entries = newest_first(table, log, latest);

@@ -36,7 +36,7 @@ use crate::stop::Stop;
 use crate::store::location::Location;
 use snapshot::Snapshot;
 
-pub use history::Commit;
+pub use history::{Commit, Standing};
 pub use recorded::RecordedIdentity;
 
 /// A Delta table, or the place where one will be.
@@ -183,6 +183,18 @@ impl Table {
     /// `Invalid` where there is no table.
     pub async fn txns(&self) -> Result<Vec<RecordedIdentity>> {
         recorded::read(&self.name, &self.reader, &self.existing().await?).await
+    }
+
+    /// Whether the log still holds the entry of a receipt: the version that it committed, and its token.
+    ///
+    /// A writer that puts its entry without a condition (Spark on S3 with its default log store) can overwrite one that
+    /// was acknowledged; nobody but the log can tell.
+    ///
+    /// # Errors
+    /// `Invalid` where there is no table.
+    pub async fn standing(&self, version: u64, token: &str) -> Result<Standing> {
+        let latest = self.existing().await?.version();
+        history::standing(&self.name, self.reader.as_ref(), latest, version, token).await
     }
 
     /// The latest version; none where there is no table.
