@@ -2,14 +2,18 @@
 //!
 //! Ends with one line, `N of N kills hold`, and with a status other than 0 where one does not.
 
-#![allow(clippy::print_stdout, clippy::disallowed_macros, reason = "it prints what it found")]
+#![allow(
+    clippy::disallowed_methods,
+    clippy::disallowed_macros,
+    reason = "a program of the tests: it prints what it found, and the clock is its own"
+)]
 
 use std::panic::{AssertUnwindSafe, catch_unwind};
 use std::process::ExitCode;
 use std::time::Instant;
 
 use clap::{Parser, ValueEnum};
-use deltaonce_tests::kills::{Bench, CASES, Left, Medium, Moment};
+use deltaonce_tests::kills::{Bench, CASES, Case, Left, Medium, Moment};
 use deltaonce_tests::s3::seaweedfs;
 
 /// Kill loads at every call to their storage, and take the power away at every call to their disk
@@ -71,7 +75,7 @@ fn main() -> ExitCode {
 }
 
 /// Does all of one kind with one contract, and says what there was.
-fn one(what: What, case: &'static deltaonce_tests::kills::Case, tally: &mut Tally) -> String {
+fn one(what: What, case: &'static Case, tally: &mut Tally) -> String {
     let medium = if what == What::KillsOnS3 { Medium::S3(seaweedfs()) } else { Medium::Disk };
     let bench = Bench::new(case, medium);
     match what {
