@@ -55,8 +55,10 @@ macro_rules! constructors {
 
 impl Error {
     /// An error of `kind`; `message` is one sentence in lower case that names the table or file.
+    ///
+    /// What it quotes may be anybody's: it is brought on one line of a length that can be read, as evidence and hint are.
     pub fn new(kind: ErrorKind, message: impl Into<String>) -> Self {
-        Self { kind, message: message.into(), details: Vec::new(), hint: None, source: None }
+        Self { kind, message: line(message.into()), details: Vec::new(), hint: None, source: None }
     }
 
     constructors! {
@@ -76,22 +78,22 @@ impl Error {
 
     /// Adds one line of evidence: a file and line, a key, a value.
     #[must_use]
-    pub fn detail(mut self, line: impl Into<String>) -> Self {
-        self.details.push(line.into());
+    pub fn detail(mut self, evidence: impl Into<String>) -> Self {
+        self.details.push(line(evidence.into()));
         self
     }
 
     /// Adds several lines of evidence.
     #[must_use]
     pub fn details(mut self, lines: impl IntoIterator<Item = String>) -> Self {
-        self.details.extend(lines);
+        self.details.extend(lines.into_iter().map(line));
         self
     }
 
     /// Says what to do about it.
     #[must_use]
     pub fn hint(mut self, hint: impl Into<String>) -> Self {
-        self.hint = Some(hint.into());
+        self.hint = Some(line(hint.into()));
         self
     }
 
@@ -105,7 +107,7 @@ impl Error {
     /// Puts the table or file that it is about before the sentence.
     #[must_use]
     pub(crate) fn about(mut self, what: &str) -> Self {
-        self.message = format!("{what}: {}", self.message);
+        self.message = line(format!("{what}: {}", self.message));
         self
     }
 
@@ -134,6 +136,33 @@ impl Error {
     }
 }
 
+/// Characters of a line, at most.
+const LONGEST_LINE: usize = 1_000;
+
+/// The text on one line: what breaks lines is a space, other control characters are spelt out, and the middle of what is
+/// longer than [`LONGEST_LINE`] is left out, since a sentence tells what is wrong at its end as well as at its start.
+fn line(text: String) -> String {
+    let mut line = text;
+    if line.contains(char::is_control) {
+        let mut spelt = String::with_capacity(line.len());
+        for letter in line.chars() {
+            match letter {
+                '\n' | '\r' | '\t' => spelt.push(' '),
+                _ if letter.is_control() => spelt.extend(letter.escape_unicode()),
+                _ => spelt.push(letter),
+            }
+        }
+        line = spelt;
+    }
+    // Bytes are never fewer than characters.
+    if line.len() <= LONGEST_LINE || line.chars().count() <= LONGEST_LINE {
+        return line;
+    }
+    let start = line.chars().take(LONGEST_LINE * 2 / 3);
+    let end: Vec<char> = line.chars().rev().take(LONGEST_LINE / 3).collect();
+    start.chain([' ', '…', ' ']).chain(end.into_iter().rev()).collect()
+}
+
 impl fmt::Display for Error {
     fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
         f.write_str(&self.message)
@@ -143,5 +172,25 @@ impl fmt::Display for Error {
 impl StdError for Error {
     fn source(&self) -> Option<&(dyn StdError + 'static)> {
         self.source.as_deref().map(|source| source as &(dyn StdError + 'static))
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn whatever_is_quoted_an_error_is_lines_that_can_be_read() {
+        let error = Error::invalid("order 'a\nb\0\u{1b}[31m' is odd").detail("x\r\ny").hint("say\tso").about("t\nu");
+        assert_eq!(error.message(), "t u: order 'a b\\u{0}\\u{1b}[31m' is odd");
+        assert_eq!(error.evidence(), ["x  y"]);
+        assert_eq!(error.advice(), Some("say so"));
+
+        let long = Error::invalid(format!("order '{}' is odd", "é".repeat(100_000))).about("t");
+        assert!(long.message().starts_with("t: order 'éé"), "{long}");
+        assert!(long.message().ends_with("éé' is odd"), "{long}");
+        assert!(long.message().chars().count() <= LONGEST_LINE + 3);
+        let fits = "x".repeat(LONGEST_LINE);
+        assert_eq!(Error::invalid(fits.clone()).message(), fits);
     }
 }

@@ -1,13 +1,14 @@
 //! SQL predicates over a table's columns: typed when they are read, or refused.
 
 mod functions;
+mod limits;
 mod translate;
 mod types;
 
 use std::collections::BTreeSet;
 use std::sync::Arc;
 
-use arrow::array::{Array, AsArray, BooleanArray};
+use arrow::array::{Array, AsArray, BooleanArray, StringArray};
 use arrow::datatypes::{DataType, Field, Schema, SchemaRef};
 use arrow::record_batch::{RecordBatch, RecordBatchOptions};
 use datafusion::common::DFSchema;
@@ -15,8 +16,10 @@ use datafusion::logical_expr::Expr;
 use datafusion::logical_expr::physical_planning_context::PhysicalPlanningContext;
 use datafusion::physical_expr::execution_props::ExecutionProps;
 use datafusion::physical_expr::{PhysicalExpr, create_physical_expr};
-use datafusion::sql::sqlparser::dialect::Dialect;
-use datafusion::sql::sqlparser::parser::Parser;
+use datafusion::sql::sqlparser::ast::{Expr as Syntax, UnaryOperator};
+use datafusion::sql::sqlparser::dialect::{Dialect, Precedence};
+use datafusion::sql::sqlparser::keywords::Keyword;
+use datafusion::sql::sqlparser::parser::{Parser, ParserError};
 use datafusion::sql::sqlparser::tokenizer::{Token, TokenWithSpan, Tokenizer};
 
 use super::bounds::FileBounds;
@@ -26,13 +29,9 @@ use crate::error::{Error, Result};
 use crate::table::schema::TableSchema;
 use translate::Translator;
 
-/// Bytes of a predicate's text.
-const MAX_TEXT: usize = 256 * 1024;
-/// Words and signs of a predicate, lists of literals apart. Bounds the depth of the syntax tree, which chains of
-/// operators deepen without the parser recursing.
-const MAX_TOKENS: usize = 3000;
-/// Parentheses and prefix operators inside each other.
-const MAX_NESTING: usize = 48;
+/// Comparisons of several words.
+const DISTINCT: &str = "IS DISTINCT FROM";
+const NOT_DISTINCT: &str = "IS NOT DISTINCT FROM";
 
 /// Whose words a predicate's text is in.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
@@ -60,6 +59,8 @@ pub(crate) struct Predicate {
     /// The columns it reads, in the table's order.
     reads: SchemaRef,
     partition_only: bool,
+    /// How many of its operations make texts.
+    texts: usize,
 }
 
 impl Predicate {
@@ -76,7 +77,8 @@ impl Predicate {
         let ast = syntax(text)?;
         let mut translator = Translator::new(schema, origin);
         let expr = translator.predicate(&ast).map_err(|e| within(text, e))?;
-        Self::compile(text.trim().to_owned(), expr, translator.columns(), schema)
+        let texts = translator.texts();
+        Ok(Self { texts, ..Self::compile(text.trim().to_owned(), expr, translator.columns(), schema)? })
     }
 
     /// A predicate from an expression whose types agree; `text` is its SQL.
@@ -92,7 +94,7 @@ impl Predicate {
         let compiled = create_physical_expr(&expr, &names, &ExecutionProps::new(), &PhysicalPlanningContext::default())
             .map_err(failed)?;
         let partition_only = columns.iter().all(|column| schema.is_partition_column(column));
-        Ok(Self { text, expr, compiled, columns, reads, partition_only })
+        Ok(Self { text, expr, compiled, columns, reads, partition_only, texts: 0 })
     }
 
     /// Columns that it reads.
@@ -110,6 +112,44 @@ impl Predicate {
     /// # Errors
     /// `Refused` where a row cannot be computed (a sum beyond 38 digits); `Internal` where a column is missing.
     pub(crate) fn evaluate(&self, batch: &RecordBatch) -> Result<BooleanArray> {
+        let at_once = self.rows_at_once(batch)?;
+        if at_once >= batch.num_rows() {
+            return self.evaluate_at_once(batch);
+        }
+        let parts = (0..batch.num_rows())
+            .step_by(at_once)
+            .map(|start| self.evaluate(&batch.slice(start, at_once.min(batch.num_rows() - start))));
+        let parts: Vec<BooleanArray> = parts.collect::<Result<_>>()?;
+        Ok(parts.iter().flatten().collect())
+    }
+
+    /// How many rows of a batch can be computed together so that the texts made of them stay within bounds: all, or half
+    /// of them.
+    ///
+    /// # Errors
+    /// `Refused` where the texts of one row are too long.
+    fn rows_at_once(&self, batch: &RecordBatch) -> Result<usize> {
+        let rows = batch.num_rows();
+        if self.texts == 0 {
+            return Ok(rows);
+        }
+        let read = self.columns.iter().filter_map(|name| batch.column_by_name(name)?.as_string_opt::<i32>());
+        let length =
+            |texts: &StringArray| Some((texts.value_offsets().last()? - texts.value_offsets().first()?) as usize);
+        let read: usize = read.filter_map(length).sum();
+        if limits::may_make(self.texts, read.saturating_add(rows.saturating_mul(self.text.len()))) {
+            return Ok(rows);
+        }
+        if rows > 1 {
+            return Ok(rows.div_ceil(2));
+        }
+        Err(Error::refused(format!(
+            "the predicate '{}' makes texts longer than can be computed with, of a row with {read} bytes of text",
+            cut(&self.text)
+        )))
+    }
+
+    fn evaluate_at_once(&self, batch: &RecordBatch) -> Result<BooleanArray> {
         let failed = || format!("the predicate '{}' cannot be computed for these rows", cut(&self.text));
         let columns = self
             .reads
@@ -194,37 +234,73 @@ impl Dialect for Words {
     fn is_identifier_part(&self, character: char) -> bool {
         character.is_alphanumeric() || character == '_'
     }
+
+    /// Reads `NOT`. The parser by itself, where it fails on what follows, reads it once more as a name, which doubles its
+    /// time with each NOT.
+    fn parse_prefix(&self, parser: &mut Parser<'_>) -> Option<SyntaxResult> {
+        if !parser.parse_keyword(Keyword::NOT) {
+            return None;
+        }
+        let expr = parser.parse_subexpr(self.prec_value(Precedence::UnaryNot));
+        Some(expr.map(|expr| Syntax::UnaryOp { op: UnaryOperator::Not, expr: Box::new(expr) }))
+    }
 }
 
-/// The syntax tree of one whole expression, within the bounds that keep hostile text from exhausting the stack.
-fn syntax(text: &str) -> Result<datafusion::sql::sqlparser::ast::Expr> {
+type SyntaxResult = std::result::Result<Syntax, ParserError>;
+
+/// The syntax tree of one whole expression, within the bounds that keep hostile text from exhausting stack or time.
+fn syntax(text: &str) -> Result<Syntax> {
     if text.trim().is_empty() {
         return Err(Error::invalid("the predicate is empty")
             .hint("give a condition, or ask for the whole table in so many words"));
     }
-    if text.len() > MAX_TEXT {
-        return Err(Error::invalid(format!(
-            "the predicate is {} bytes long; at most {MAX_TEXT} are taken",
-            text.len()
-        )));
-    }
-    let unreadable = |e: String| Error::invalid(format!("the predicate '{}' is not a SQL expression: {e}", cut(text)));
-    let tokens = Tokenizer::new(&Words, text).tokenize_with_location().map_err(|e| unreadable(e.to_string()))?;
-    if tokens.iter().filter(|token| deepens(token)).count() > MAX_TOKENS {
-        return Err(Error::invalid(format!("the predicate '{}' has more than {MAX_TOKENS} words", cut(text)))
-            .hint("use IN (…) for a long list of values"));
-    }
-    let mut parser = Parser::new(&Words).with_recursion_limit(MAX_NESTING).with_tokens_with_locations(tokens);
-    let expr = parser.parse_expr().map_err(|e| unreadable(e.to_string()))?;
+    limits::check_text(text)?;
+    let unreadable = |e: ParserError| match e {
+        ParserError::RecursionLimitExceeded => limits::too_deep(text),
+        e => Error::invalid(format!("the predicate '{}' is not a SQL expression: {e}", cut(text))),
+    };
+    let tokens = Tokenizer::new(&Words, text).tokenize_with_location().map_err(|e| unreadable(e.into()))?;
+    limits::check_tokens(text, &tokens)?;
+    let tokens = distinct_as_operators(tokens);
+    let mut parser = Parser::new(&Words).with_recursion_limit(limits::NESTING).with_tokens_with_locations(tokens);
+    let expr = parser.parse_expr().map_err(unreadable)?;
     match &parser.peek_token_ref().token {
         Token::EOF => Ok(expr),
-        rest => Err(unreadable(format!("'{rest}' follows where it should end"))),
+        rest => Err(unreadable(ParserError::ParserError(format!("'{rest}' follows where it should end")))),
     }
 }
 
-/// Whether a token can make the syntax tree deeper.
-fn deepens(token: &TokenWithSpan) -> bool {
-    !matches!(token.token, Token::Whitespace(_) | Token::Comma | Token::Number(..) | Token::SingleQuotedString(_))
+/// `IS DISTINCT FROM` and `IS NOT DISTINCT FROM` as operators of one token, which bind as comparisons do. The parser by
+/// itself takes all that follows such words for their right side, AND and OR included.
+fn distinct_as_operators(tokens: Vec<TokenWithSpan>) -> Vec<TokenWithSpan> {
+    let operators: [(&[Keyword], &str); 2] = [
+        (&[Keyword::IS, Keyword::DISTINCT, Keyword::FROM], DISTINCT),
+        (&[Keyword::IS, Keyword::NOT, Keyword::DISTINCT, Keyword::FROM], NOT_DISTINCT),
+    ];
+    let words: Vec<usize> = (0..tokens.len()).filter(|at| !is_space(&tokens, *at)).collect();
+    let keyword = |at: &usize| match tokens.get(*at).map(|token| &token.token) {
+        Some(Token::Word(word)) => word.keyword,
+        _ => Keyword::NoKeyword,
+    };
+    let mut joined = Vec::with_capacity(tokens.len());
+    let mut next = 0;
+    while let Some(at) = words.get(next) {
+        let found = operators.iter().find(|(keywords, _)| {
+            let ahead = words.get(next..next + keywords.len()).unwrap_or_default();
+            ahead.len() == keywords.len() && ahead.iter().map(keyword).eq(keywords.iter().copied())
+        });
+        let Some(token) = tokens.get(*at) else { break };
+        joined.push(match found {
+            Some((_, name)) => TokenWithSpan::new(Token::CustomBinaryOperator((*name).to_owned()), token.span),
+            None => token.clone(),
+        });
+        next += found.map_or(1, |(keywords, _)| keywords.len());
+    }
+    joined
+}
+
+fn is_space(tokens: &[TokenWithSpan], at: usize) -> bool {
+    tokens.get(at).is_some_and(|token| matches!(token.token, Token::Whitespace(_)))
 }
 
 #[cfg(test)]

@@ -114,7 +114,7 @@ impl Choice {
         // Rows as new as the newest one so far; whether they say the same is compared for all of them at once.
         let mut equal: Vec<(Slot, u32)> = Vec::new();
         for (row, key) in (0_u32..).zip(keys.iter()) {
-            if nulls.as_ref().is_some_and(|nulls| nulls[row as usize]) {
+            if nulls.as_ref().is_some_and(|nulls| nulls.get(row as usize) == Some(&true)) {
                 continue;
             }
             let (slot, first) = self.index.number(key.data())?;
@@ -125,7 +125,7 @@ impl Choice {
             }
             match self.compare(here, slot) {
                 Ordering::Greater => {
-                    self.at[slot as usize] = here;
+                    *self.at.get_mut(slot as usize).ok_or_else(lost)? = here;
                     self.duplicates.remove(&slot);
                     self.ties.remove(&slot);
                 }
@@ -152,7 +152,7 @@ impl Choice {
         }
         let nulls: Vec<bool> =
             (0..rows.num_rows()).map(|row| columns.iter().any(|column| column.is_null(row))).collect();
-        for row in (0..nulls.len()).filter(|&row| nulls[row]) {
+        for (row, _) in nulls.iter().enumerate().filter(|(_, is_null)| **is_null) {
             self.nulls += 1;
             if self.null_places.len() < NAMED {
                 let key = self.keyed.key.show(&columns, row);
@@ -160,6 +160,16 @@ impl Choice {
             }
         }
         Some(nulls)
+    }
+
+    /// Where the newest row of a slot is.
+    fn newest(&self, slot: Slot) -> Result<At> {
+        self.at.get(slot as usize).copied().ok_or_else(lost)
+    }
+
+    /// Where the newest rows of slots are, as (batch, row).
+    fn places(&self, slots: impl Iterator<Item = Slot>) -> Result<Vec<(usize, usize)>> {
+        slots.map(|slot| self.newest(slot).map(|at| (at.batch as usize, at.row as usize))).collect()
     }
 
     /// How new the row at `here` is beside the newest one of `slot`.
@@ -176,14 +186,10 @@ impl Choice {
             return Ok(());
         }
         let all: Vec<usize> = (0..self.keyed.schema.columns().fields().len()).collect();
-        let newest: Vec<(usize, usize)> = equal
-            .iter()
-            .map(|&(slot, _)| self.at[slot as usize])
-            .map(|at| (at.batch as usize, at.row as usize))
-            .collect();
+        let newest = self.places(equal.iter().map(|&(slot, _)| slot))?;
         let left = gather(self.held.iter().map(|held| &held.rows), &self.keyed, &newest, &all)?;
         let rows = UInt32Array::from_iter_values(equal.iter().map(|&(_, row)| row));
-        let here = &self.held[batch as usize].rows;
+        let here = &self.held.get(batch as usize).ok_or_else(lost)?.rows;
         let columns = left
             .iter()
             .zip(here.columns())
@@ -199,12 +205,12 @@ impl Choice {
                 continue;
             }
             let place = |at: At| {
-                let origin = &self.origins[at.batch as usize];
-                origin.places.of(origin.row(at.row) as usize)
+                let origin = self.origins.get(at.batch as usize).ok_or_else(lost)?;
+                Ok::<_, Error>(origin.places.of(origin.row(at.row) as usize))
             };
-            let newest = self.at[slot as usize];
-            let tie = self.ties.entry(slot).or_insert_with(|| Tie::new(place(newest), columns.len()));
-            tie.add(place(At { batch, row }), columns.iter().map(|differs| differs.value(pair)));
+            let (newest, here) = (place(self.newest(slot)?)?, place(At { batch, row })?);
+            let tie = self.ties.entry(slot).or_insert_with(|| Tie::new(newest, columns.len()));
+            tie.add(here, columns.iter().map(|differs| differs.value(pair)));
         }
         Ok(())
     }
@@ -245,8 +251,12 @@ impl Choice {
             }
         }
         for at in &mut self.at {
-            let (batch, rows) = &moved[at.batch as usize];
-            *at = At { batch: *batch, row: rows.as_ref().map_or(at.row, |rows| rows[at.row as usize]) };
+            let (batch, rows) = moved.get(at.batch as usize).ok_or_else(lost)?;
+            let row = match rows {
+                Some(rows) => *rows.get(at.row as usize).ok_or_else(lost)?,
+                None => at.row,
+            };
+            *at = At { batch: *batch, row };
         }
         self.held = held;
         self.origins = origins;
@@ -283,16 +293,17 @@ impl Choice {
         let mut ties: Vec<(Slot, &Tie)> = self.ties.iter().map(|(&slot, tie)| (slot, tie)).collect();
         ties.sort_by(|(_, one), (_, other)| one.cmp_place(other));
         ties.truncate(tie::NAMED);
-        let places: Vec<(usize, usize)> = ties
-            .iter()
-            .map(|&(slot, _)| self.at[slot as usize])
-            .map(|at| (at.batch as usize, at.row as usize))
-            .collect();
+        let places = self.places(ties.iter().map(|&(slot, _)| slot))?;
         let key = &self.keyed.key;
         let columns = gather(self.held.iter().map(|held| &held.rows), &self.keyed, &places, key.columns())?;
         let named = ties.iter().enumerate().map(|(row, (_, tie))| format!("{}  {tie}", key.show(&columns, row)));
         Ok(tie::refuse(&self.keyed, named.collect(), self.ties.values()))
     }
+}
+
+/// The error for a slot without a row, or a row without a batch.
+fn lost() -> Error {
+    Error::internal("a row of the source that was held is not where it should be")
 }
 
 fn pick(rows: &RecordBatch, columns: &[usize]) -> Vec<ArrayRef> {

@@ -133,7 +133,8 @@ pub(super) fn gather<'a>(
 ) -> Result<Vec<ArrayRef>> {
     let fields = keyed.schema.columns().fields();
     if places.is_empty() {
-        return Ok(columns.iter().map(|&column| new_empty_array(fields[column].data_type())).collect());
+        let fields = columns.iter().filter_map(|&column| fields.get(column));
+        return Ok(fields.map(|field| new_empty_array(field.data_type())).collect());
     }
     let batches: Vec<&RecordBatch> = batches.collect();
     let gathered = columns.iter().map(|&column| {

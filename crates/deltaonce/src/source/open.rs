@@ -4,7 +4,7 @@ use std::collections::HashMap;
 use std::sync::Arc;
 use std::sync::atomic::AtomicU64;
 
-use arrow::datatypes::{DataType, Field, Schema, SchemaRef};
+use arrow::datatypes::{DataType, Field, FieldRef, Fields, Schema, SchemaRef};
 use arrow::error::ArrowError;
 use arrow::record_batch::RecordBatch;
 use futures::stream::{self, BoxStream};
@@ -220,7 +220,7 @@ fn merge(first: &str, before: &Schema, name: &str, schema: &Schema) -> Result<Sc
             let data_type = match (field.data_type(), other.data_type()) {
                 (DataType::Null, theirs) => theirs,
                 (ours, DataType::Null) => ours,
-                (ours, theirs) if sql_type(ours) == sql_type(theirs) => ours,
+                (ours, theirs) if sql_type(ours) == sql_type(theirs) => &nullable_in_either(ours, theirs),
                 (ours, theirs) => {
                     return Err(Error::refused(format!(
                         "column {} is {} in {first} and {} in {name}",
@@ -234,6 +234,48 @@ fn merge(first: &str, before: &Schema, name: &str, schema: &Schema) -> Result<Sc
         })
         .collect::<Result<Vec<_>>>()?;
     Ok(Schema::new(fields).into())
+}
+
+/// `ours`, with fields inside it nullable where they are in `theirs` too; both are of one SQL type.
+fn nullable_in_either(ours: &DataType, theirs: &DataType) -> DataType {
+    let both = |ours: &FieldRef, theirs: &FieldRef| {
+        let data_type = nullable_in_either(ours.data_type(), theirs.data_type());
+        let field = ours.as_ref().clone().with_data_type(data_type);
+        Arc::new(field.with_nullable(ours.is_nullable() || theirs.is_nullable()))
+    };
+    match (ours, inner(theirs)) {
+        (DataType::Struct(fields), Inner::Fields(others)) => {
+            DataType::Struct(fields.iter().zip(others).map(|(field, other)| both(field, other)).collect())
+        }
+        (DataType::List(item), Inner::Item(other)) => DataType::List(both(item, other)),
+        (DataType::LargeList(item), Inner::Item(other)) => DataType::LargeList(both(item, other)),
+        (DataType::ListView(item), Inner::Item(other)) => DataType::ListView(both(item, other)),
+        (DataType::LargeListView(item), Inner::Item(other)) => DataType::LargeListView(both(item, other)),
+        (DataType::FixedSizeList(item, size), Inner::Item(other)) => DataType::FixedSizeList(both(item, other), *size),
+        (DataType::Map(entries, sorted), Inner::Item(other)) => DataType::Map(both(entries, other), *sorted),
+        _ => ours.clone(),
+    }
+}
+
+/// What a type holds.
+enum Inner<'a> {
+    Fields(&'a Fields),
+    /// The one field of a list or a map.
+    Item(&'a FieldRef),
+    Nothing,
+}
+
+fn inner(data_type: &DataType) -> Inner<'_> {
+    match data_type {
+        DataType::Struct(fields) => Inner::Fields(fields),
+        DataType::List(item)
+        | DataType::LargeList(item)
+        | DataType::ListView(item)
+        | DataType::LargeListView(item)
+        | DataType::FixedSizeList(item, _)
+        | DataType::Map(item, _) => Inner::Item(item),
+        _ => Inner::Nothing,
+    }
 }
 
 #[cfg(test)]

@@ -6,6 +6,11 @@ use deltalake::kernel::{ArrayType, DataType, MapType, PrimitiveType, StructField
 use super::sql_columns;
 use crate::error::{Error, Result};
 
+/// Types inside each other, at most: what reads, writes and shows a schema recurses into it.
+pub(super) const NESTING: usize = 32;
+/// Bytes of a declared schema, at most.
+const LONGEST: usize = 1 << 20;
+
 /// Reads a declared schema: Delta's schema JSON, or a column list in SQL as Spark writes it
 /// (`order_id bigint not null, amount decimal(12,2)`).
 ///
@@ -13,6 +18,9 @@ use crate::error::{Error, Result};
 /// `Invalid`, naming the column and, for SQL, the character where reading stopped; also for names that differ only in
 /// case, names that Delta cannot write without column mapping, and types no data file can hold.
 pub(crate) fn parse(text: &str) -> Result<StructType> {
+    if text.len() > LONGEST {
+        return Err(Error::invalid(format!("the schema is {} bytes long; at most {LONGEST} are taken", text.len())));
+    }
     let schema = if text.trim_start().starts_with('{') {
         serde_json::from_str(text)
             .map_err(|e| Error::invalid(format!("the schema is not Delta's schema JSON: {e}")).caused_by(e))?
@@ -22,7 +30,7 @@ pub(crate) fn parse(text: &str) -> Result<StructType> {
     if schema.num_fields() == 0 {
         return Err(Error::invalid("the schema has no columns"));
     }
-    check_struct(&schema, "")?;
+    check_struct(&schema, "", 0)?;
     Ok(schema)
 }
 
@@ -35,7 +43,7 @@ pub(crate) fn parse(text: &str) -> Result<StructType> {
 /// cannot write without column mapping.
 pub(crate) fn of_arrow(source: &ArrowSchema, name: &str) -> Result<StructType> {
     let schema = struct_of(source.fields(), "", name)?;
-    check_struct(&schema, "").map_err(|e| Error::refused(format!("{name}: {}", e.message())))?;
+    check_struct(&schema, "", 0).map_err(|e| Error::refused(format!("{name}: {}", e.message())))?;
     Ok(schema)
 }
 
@@ -99,11 +107,11 @@ fn unit_name(unit: TimeUnit) -> &'static str {
     }
 }
 
-fn check_struct(schema: &StructType, parent: &str) -> Result<()> {
+fn check_struct(schema: &StructType, parent: &str, depth: usize) -> Result<()> {
     for field in schema.fields() {
         let path = join(parent, field.name());
         check_name(field.name(), &path)?;
-        check_type(field.data_type(), &path)?;
+        check_type(field.data_type(), &path, depth)?;
     }
     Ok(())
 }
@@ -120,7 +128,11 @@ fn check_name(name: &str, path: &str) -> Result<()> {
     Ok(())
 }
 
-fn check_type(data_type: &DataType, path: &str) -> Result<()> {
+fn check_type(data_type: &DataType, path: &str, depth: usize) -> Result<()> {
+    if depth > NESTING {
+        return Err(Error::invalid(format!("column '{path}' has types more than {NESTING} deep inside each other")));
+    }
+    let depth = depth + 1;
     let unheld = |what: &str| Err(Error::invalid(format!("column '{path}' is of type {what}, which is not written")));
     match data_type {
         DataType::Primitive(PrimitiveType::Void) => unheld("void"),
@@ -128,11 +140,11 @@ fn check_type(data_type: &DataType, path: &str) -> Result<()> {
         DataType::Primitive(_) => Ok(()),
         DataType::Variant(_) => unheld("variant"),
         DataType::Struct(fields) if fields.num_fields() == 0 => unheld("struct<> without fields"),
-        DataType::Struct(fields) => check_struct(fields, path),
-        DataType::Array(array) => check_type(array.element_type(), &join(path, "element")),
+        DataType::Struct(fields) => check_struct(fields, path, depth),
+        DataType::Array(array) => check_type(array.element_type(), &join(path, "element"), depth),
         DataType::Map(map) => {
-            check_type(map.key_type(), &join(path, "key"))?;
-            check_type(map.value_type(), &join(path, "value"))
+            check_type(map.key_type(), &join(path, "key"), depth)?;
+            check_type(map.value_type(), &join(path, "value"), depth)
         }
     }
 }
@@ -188,10 +200,11 @@ fn type_of(data_type: &ArrowType, path: &str, name: &str) -> Result<DataType> {
             ArrayType::new(inner, element.is_nullable()).into()
         }
         ArrowType::Map(entries, _) => match entries.data_type() {
-            ArrowType::Struct(pair) if pair.len() == 2 => {
-                let key = type_of(pair[0].data_type(), &join(path, "key"), name)?;
-                let value = type_of(pair[1].data_type(), &join(path, "value"), name)?;
-                MapType::new(key, value, pair[1].is_nullable()).into()
+            ArrowType::Struct(pair) => {
+                let [key, value] = pair.as_ref() else { return Err(unheld()) };
+                let of_key = type_of(key.data_type(), &join(path, "key"), name)?;
+                let of_value = type_of(value.data_type(), &join(path, "value"), name)?;
+                MapType::new(of_key, of_value, value.is_nullable()).into()
             }
             _ => return Err(unheld()),
         },

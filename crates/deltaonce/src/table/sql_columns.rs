@@ -1,7 +1,10 @@
 //! A column list in SQL as Spark writes it: `id bigint not null, tags array<string> comment 'free text'`.
 
+use std::collections::HashMap;
+
 use deltalake::kernel::{ArrayType, DataType, MapType, StructField, StructType};
 
+use super::columns::NESTING;
 use crate::error::{Error, Result};
 
 /// Reads a column list.
@@ -9,7 +12,7 @@ use crate::error::{Error, Result};
 /// # Errors
 /// `Invalid`, naming the column and the character (from 1) where reading stopped.
 pub(crate) fn parse(text: &str) -> Result<StructType> {
-    let mut reader = Reader { tokens: tokens(text)?, next: 0, column: String::new() };
+    let mut reader = Reader { tokens: tokens(text)?, next: 0, column: String::new(), depth: 0 };
     let columns = reader.columns(&Token::End)?;
     reader.expect(&Token::End)?;
     Ok(columns)
@@ -93,6 +96,8 @@ struct Reader {
     tokens: Vec<(usize, Token)>,
     next: usize,
     column: String,
+    /// How many types are open around the one that is read.
+    depth: usize,
 }
 
 impl Reader {
@@ -138,6 +143,7 @@ impl Reader {
     fn columns(&mut self, end: &Token) -> Result<StructType> {
         let outer = std::mem::take(&mut self.column);
         let mut columns: Vec<StructField> = Vec::new();
+        let mut names: HashMap<String, String> = HashMap::new();
         loop {
             self.column.clone_from(&outer);
             let start = self.next;
@@ -149,9 +155,9 @@ impl Reader {
                 }
             };
             self.column = if outer.is_empty() { name.clone() } else { format!("{outer}.{name}") };
-            if let Some(twin) = columns.iter().find(|column| column.name().to_lowercase() == name.to_lowercase()) {
+            if let Some(twin) = names.insert(name.to_lowercase(), name.clone()) {
                 self.next = start;
-                return Err(self.wrong(&format!("the column '{}' is there already", twin.name())));
+                return Err(self.wrong(&format!("the column '{twin}' is there already")));
             }
             columns.push(self.column(name)?);
             if !self.skip(&Token::Sign(',')) {
@@ -196,6 +202,16 @@ impl Reader {
     }
 
     fn data_type(&mut self) -> Result<DataType> {
+        if self.depth > NESTING {
+            return Err(self.wrong(&format!("types are more than {NESTING} deep inside each other")));
+        }
+        self.depth += 1;
+        let data_type = self.data_type_here();
+        self.depth -= 1;
+        data_type
+    }
+
+    fn data_type_here(&mut self) -> Result<DataType> {
         let start = self.next;
         let Token::Word(word) = self.take() else {
             self.next = start;
@@ -307,6 +323,19 @@ mod tests {
         )
         .unwrap();
         assert_eq!(json, expected);
+    }
+
+    #[test]
+    fn hostile_sizes_end_in_a_sentence() {
+        let nested = |depth: usize| format!("a {}int{}", "array<".repeat(depth), ">".repeat(depth));
+        let nested_in = |opening: &str| format!("a {}", opening.repeat(50_000));
+        assert!(parse(&nested(NESTING)).is_ok());
+        for text in [nested(NESTING + 1), nested(100_000), nested_in("struct<b "), nested_in("map<int,")] {
+            let error = parse(&text).unwrap_err();
+            assert!(error.message().contains("types are more than 32 deep inside each other"), "{error}");
+        }
+        let many = (0..60_000).map(|i| format!("c{i} int")).collect::<Vec<_>>().join(",");
+        assert_eq!(parse(&many).unwrap().num_fields(), 60_000);
     }
 
     #[test]

@@ -85,8 +85,14 @@ pub(super) fn call(translator: &mut Translator<'_>, function: &Function) -> Resu
     let what = format!("'{}'", cut(&function.to_string()));
     let of_type = |expr, data_type| Typed::Expr(TypedExpr { expr, data_type, what: what.clone(), computed: false });
     match (name.as_str(), arguments.as_slice()) {
-        ("lower" | "lcase", [text]) => Ok(of_type(lower(translator.string(text)?), DataType::Utf8)),
-        ("upper" | "ucase", [text]) => Ok(of_type(upper(translator.string(text)?), DataType::Utf8)),
+        ("lower" | "lcase", [text]) => {
+            translator.makes_text()?;
+            Ok(of_type(lower(translator.string(text)?), DataType::Utf8))
+        }
+        ("upper" | "ucase", [text]) => {
+            translator.makes_text()?;
+            Ok(of_type(upper(translator.string(text)?), DataType::Utf8))
+        }
         ("trim" | "btrim", [text]) => trim(translator, text),
         ("length" | "len" | "char_length" | "character_length", [text]) => {
             Ok(of_type(character_length(translator.string(text)?), DataType::Int32))
@@ -154,6 +160,7 @@ pub(super) fn extract(translator: &mut Translator<'_>, field: &DateTimeField, mo
 
 /// `TRIM(text)`: spaces alone, at both ends.
 pub(super) fn trim(translator: &mut Translator<'_>, text: &Sql) -> Result<Typed> {
+    translator.makes_text()?;
     Ok(Typed::Expr(TypedExpr {
         expr: btrim(vec![translator.string(text)?]),
         data_type: DataType::Utf8,

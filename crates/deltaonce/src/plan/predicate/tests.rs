@@ -58,6 +58,11 @@ fn rows_are_told_apart() {
         ("(i = 1) IS NOT TRUE", "ftt"),
         ("i <=> 1", "tff"),
         ("i IS DISTINCT FROM NULL", "ttf"),
+        // It binds as other comparisons do: before AND, OR and NOT.
+        ("b IS DISTINCT FROM TRUE AND i = 2", "ftn"),
+        ("b IS NOT DISTINCT FROM TRUE OR i = 2", "ttn"),
+        ("i IS NOT DISTINCT FROM 1 OR i IS NOT DISTINCT FROM 2 AND b", "tff"),
+        ("NOT i IS DISTINCT FROM 1 + 1", "ftf"),
         ("id - i < 9007199254740991", "ftn"),
         ("i + t < 10.5", "tfn"),
         ("i * 2 = id - 9007199254740988", "ftn"),
@@ -233,7 +238,7 @@ fn hostile_sizes_end_in_an_error() {
         format!("id {} = 1", "+ 1 ".repeat(900)),
         format!("b{}", " IS NULL".repeat(900)),
         format!("id{} = 1", "::bigint".repeat(900)),
-        format!("s = '{}'", "x".repeat(MAX_TEXT)),
+        format!("s = '{}'", "x".repeat(limits::TEXT)),
         format!("{}id{} = 1", "coalesce(".repeat(200), ", 1)".repeat(200)),
         "CASE WHEN ".repeat(many / 10),
         format!("{}b{}", "(".repeat(20), " BETWEEN FALSE AND TRUE)".repeat(20)),
@@ -249,6 +254,178 @@ fn hostile_sizes_end_in_an_error() {
         }
     };
     std::thread::Builder::new().stack_size(2 << 20).spawn(check).unwrap().join().unwrap();
+}
+
+/// Whatever the parser takes for the start of something nested ends at once, on the stack of a worker thread.
+#[test]
+fn hostile_nesting_ends_in_an_error_at_once() {
+    let openings = [
+        "(",
+        "NOT ",
+        "NOT (",
+        "id = (",
+        "- (",
+        "(id = 1 AND (",
+        "- ",
+        "+ ",
+        "~ ",
+        "! ",
+        "@ ",
+        "CASE WHEN ",
+        "CASE ",
+        "CAST(",
+        "TRY_CAST(",
+        "CONVERT(",
+        "CAST(s AS ARRAY<",
+        "ARRAY<",
+        "CAST(s AS STRUCT<a ",
+        "STRUCT<a ",
+        "STRUCT<",
+        "CAST(s AS MAP(",
+        "MAP<",
+        "MAP(",
+        "s::ARRAY<",
+        "INTERVAL ",
+        "INTERVAL (",
+        "ARRAY[",
+        "ARRAY(",
+        "[",
+        "{",
+        "{fn f(",
+        "{ 'a': ",
+        "MAP {",
+        "MAP [",
+        "STRUCT(",
+        "ROW(",
+        "lower(",
+        "f(a => ",
+        "f(x -> ",
+        "x -> ",
+        "(x) -> ",
+        "(x, y) -> ",
+        "LAMBDA x : ",
+        "EXTRACT(YEAR FROM ",
+        "SUBSTRING(",
+        "TRIM(",
+        "TRIM(BOTH ",
+        "TRIM(BOTH 'x' FROM ",
+        "POSITION(",
+        "POSITION('x' IN ",
+        "OVERLAY(",
+        "CEIL(",
+        "FLOOR(",
+        "id IN (",
+        "id IN (SELECT ",
+        "(SELECT ",
+        "(VALUES (",
+        "EXISTS (",
+        "EXISTS (SELECT ",
+        "NOT EXISTS (",
+        "b BETWEEN ",
+        "b BETWEEN (",
+        "id = ANY(",
+        "id = ALL (",
+        "PRIOR ",
+        "CONNECT_BY_ROOT ",
+        "GROUPING SETS (",
+        "MATCH (",
+        "(1, (",
+        "DATE ",
+        "TIMESTAMP ",
+        "DATE (",
+        "id.",
+        "id[",
+        "id[1][",
+        "id:a[",
+        "id COLLATE ",
+        "id AT TIME ZONE ",
+        "b IS NOT ",
+        "b IS DISTINCT FROM ",
+        "s LIKE ",
+        "s LIKE (",
+        "s || ",
+        "id + ",
+        "id + (",
+        "id OR ",
+        "if(",
+        "current_date(",
+        "/* ",
+        "-- ",
+        "b IN UNNEST(",
+        "f(DISTINCT ",
+        "f(ORDER BY ",
+        "f() OVER (ORDER BY ",
+        "f() FILTER (WHERE ",
+        "LISTAGG(",
+        "JSON_OBJECT(",
+        "s AS ARRAY<",
+        "id::",
+        "NESTED(",
+        "TABLE(",
+        "? ",
+        "WITH x AS (",
+        "s MEMBER OF (",
+        "SELECT ",
+    ];
+    let check = move || {
+        let schema = every_type();
+        let long = "id = 1 AND ".repeat(700);
+        for opening in openings {
+            for depth in [6, 20, 46, 740, 2_990] {
+                for end in ["", "id = 1", &long] {
+                    let text = opening.repeat(depth) + end;
+                    let began = std::time::Instant::now();
+                    let taken = Predicate::parse(&text, &schema);
+                    let took = began.elapsed();
+                    assert!(took.as_secs() < 30, "{depth} times {opening:?} and {} bytes took {took:?}", end.len());
+                    if let Err(error) = taken {
+                        assert_eq!(error.kind(), ErrorKind::Invalid, "{opening}: {error}");
+                    }
+                }
+            }
+        }
+    };
+    std::thread::Builder::new().stack_size(2 << 20).spawn(check).unwrap().join().unwrap();
+}
+
+#[test]
+fn what_could_take_long_or_grow_is_refused_in_a_sentence() {
+    let cases = [
+        (format!("{}id = 1{}", "(".repeat(100), ")".repeat(100)), "has parentheses or operators more than 48 deep"),
+        (format!("{}s{} = 'x'", "lower(".repeat(9), ")".repeat(9)), "has calls or IN (…) more than 6 deep"),
+        (format!("{}'1' DAY", "INTERVAL ".repeat(9)), "is made of what no predicate takes: INTERVAL"),
+        (format!("s LIKE '{}'", "a%".repeat(17)), "has more than 1000 characters or 16 wildcards %"),
+        (format!("s LIKE '{}%'", "a".repeat(1000)), "has more than 1000 characters or 16 wildcards %"),
+        (
+            format!("s{} = 'x'", " || s".repeat(33)),
+            "makes texts (by ||, upper, lower, trim or CAST) more than 32 times",
+        ),
+        (format!("id = 1{}", " OR b".repeat(2_000)), "has more than 3000 words"),
+        (format!("s = '{}'", "x".repeat(limits::TEXT)), "at most 262144 are taken"),
+    ];
+    for (text, part) in cases {
+        let error = Predicate::parse(&text, &every_type()).expect_err(part);
+        assert_eq!(error.kind(), ErrorKind::Invalid, "{part}: {error}");
+        assert!(error.message().contains(part), "{part}: {error}");
+    }
+}
+
+#[test]
+fn texts_are_made_of_a_few_rows_at_a_time() {
+    let schema = table(&[("s", DataType::Utf8)], &[]);
+    let doubled = Predicate::parse(&format!("s{} = 'x' OR s = 'y'", " || s".repeat(31)), &schema).unwrap();
+    let rows = |texts: Vec<Option<String>>| {
+        RecordBatch::try_new(schema.columns().clone(), vec![Arc::new(StringArray::from(texts))]).unwrap()
+    };
+    // 33 times as much, or 66 with their copies, is more than is made at once.
+    let long = "z".repeat(1 << 19);
+    let mut texts = vec![Some(long); 6];
+    texts.extend([Some("y".to_owned()), None, Some(String::new())]);
+    let outcome = letters(&doubled.evaluate(&rows(texts)).unwrap());
+    assert_eq!(outcome, "f".repeat(6) + "tnf");
+    let error = doubled.evaluate(&rows(vec![Some("z".repeat(4 << 20))])).unwrap_err();
+    assert_eq!(error.kind(), ErrorKind::Refused);
+    assert!(error.message().contains("makes texts"), "{error}");
 }
 
 #[test]

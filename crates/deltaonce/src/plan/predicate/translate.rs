@@ -12,19 +12,15 @@ use datafusion::sql::sqlparser::ast::{
     BinaryOperator, CastKind, DataType as SqlType, Expr as Sql, Ident, TimezoneInfo, TypedString, UnaryOperator, Value,
 };
 
-use super::Origin;
 use super::functions;
+use super::limits;
 use super::types::{
     Typed, TypedExpr, as_type, by_itself, column_type, compare, condition, exact_type, is_comparable, loses_nothing,
 };
+use super::{DISTINCT, NOT_DISTINCT, Origin};
 use crate::error::{Error, Result};
 use crate::plan::value::{Literal, cut, is_number, type_name};
 use crate::table::schema::TableSchema;
-
-/// Operators inside each other; chains of AND and of OR count as one.
-const MAX_DEPTH: usize = 64;
-/// Expressions in all, literals apart. BETWEEN and some IN repeat an operand, which doubles with each level of nesting.
-const MAX_EXPRESSIONS: usize = 50_000;
 
 pub(super) struct Translator<'a> {
     schema: &'a TableSchema,
@@ -32,11 +28,29 @@ pub(super) struct Translator<'a> {
     columns: BTreeSet<String>,
     depth: usize,
     expressions: usize,
+    texts: usize,
 }
 
 impl<'a> Translator<'a> {
     pub(super) fn new(schema: &'a TableSchema, origin: Origin) -> Self {
-        Self { schema, origin, columns: BTreeSet::new(), depth: 0, expressions: 0 }
+        Self { schema, origin, columns: BTreeSet::new(), depth: 0, expressions: 0, texts: 0 }
+    }
+
+    /// How many operations that make texts were met so far.
+    pub(super) fn texts(&self) -> usize {
+        self.texts
+    }
+
+    /// Counts an operation that makes texts.
+    pub(super) fn makes_text(&mut self) -> Result<()> {
+        self.texts += 1;
+        if self.texts <= limits::TEXTS {
+            return Ok(());
+        }
+        Err(Error::invalid(format!(
+            "it makes texts (by ||, upper, lower, trim or CAST) more than {} times",
+            limits::TEXTS
+        )))
     }
 
     /// Columns met so far.
@@ -61,12 +75,12 @@ impl<'a> Translator<'a> {
 
     pub(super) fn typed(&mut self, sql: &Sql) -> Result<Typed> {
         self.depth += 1;
-        if self.depth > MAX_DEPTH {
-            return Err(Error::invalid(format!("operators are nested more than {MAX_DEPTH} deep")));
+        if self.depth > limits::DEPTH {
+            return Err(Error::invalid(format!("operators are nested more than {} deep", limits::DEPTH)));
         }
         self.expressions += usize::from(!matches!(sql, Sql::Value(_)));
-        if self.expressions > MAX_EXPRESSIONS {
-            return Err(Error::invalid(format!("it comes to more than {MAX_EXPRESSIONS} expressions")));
+        if self.expressions > limits::EXPRESSIONS {
+            return Err(Error::invalid(format!("it comes to more than {} expressions", limits::EXPRESSIONS)));
         }
         let typed = self.typed_here(sql);
         self.depth -= 1;
@@ -93,8 +107,6 @@ impl<'a> Translator<'a> {
             Sql::IsNotFalse(inner) => Ok(condition(self.predicate(inner)?.is_not_false())),
             Sql::IsUnknown(inner) => Ok(condition(self.predicate(inner)?.is_null())),
             Sql::IsNotUnknown(inner) => Ok(condition(self.predicate(inner)?.is_not_null())),
-            Sql::IsDistinctFrom(left, right) => self.compare(left, Operator::IsDistinctFrom, right),
-            Sql::IsNotDistinctFrom(left, right) => self.compare(left, Operator::IsNotDistinctFrom, right),
             Sql::Between { expr, negated, low, high } => {
                 let above = self.comparison(expr, Operator::GtEq, low)?;
                 let below = self.comparison(expr, Operator::LtEq, high)?;
@@ -223,11 +235,14 @@ impl<'a> Translator<'a> {
             BinaryOperator::Gt => Operator::Gt,
             BinaryOperator::GtEq => Operator::GtEq,
             BinaryOperator::Spaceship => Operator::IsNotDistinctFrom,
+            BinaryOperator::Custom(words) if words == NOT_DISTINCT => Operator::IsNotDistinctFrom,
+            BinaryOperator::Custom(words) if words == DISTINCT => Operator::IsDistinctFrom,
             BinaryOperator::Plus => return self.sum(left, Operator::Plus, right),
             BinaryOperator::Minus => return self.sum(left, Operator::Minus, right),
             BinaryOperator::Multiply => return self.sum(left, Operator::Multiply, right),
             BinaryOperator::Modulo => return self.sum(left, Operator::Modulo, right),
             BinaryOperator::StringConcat => {
+                self.makes_text()?;
                 let [left, right] = [self.string(left)?, self.string(right)?];
                 return Ok(Typed::Expr(TypedExpr {
                     expr: binary_expr(left, Operator::StringConcat, right),
@@ -308,6 +323,7 @@ impl<'a> Translator<'a> {
         if pattern.contains('\\') {
             return Err(Error::invalid(format!("the pattern '{}' holds an escape, which is not taken", cut(&pattern))));
         }
+        limits::check_pattern(&pattern)?;
         let pattern = Expr::Literal(ScalarValue::Utf8(Some(pattern)), None);
         Ok(condition(Expr::Like(Like::new(negated, Box::new(text), Box::new(pattern), None, false))))
     }
@@ -372,6 +388,9 @@ impl<'a> Translator<'a> {
                 TypedExpr { expr: Expr::Literal(value, None), data_type: to, what, computed: false }
             }
             Typed::Expr(typed) if loses_nothing(&typed.data_type, &to) => {
+                if to == DataType::Utf8 {
+                    self.makes_text()?;
+                }
                 TypedExpr { expr: as_type(&typed, &to), data_type: to, what, computed: false }
             }
             Typed::Expr(typed) => {

@@ -2,8 +2,12 @@ use std::fs::File;
 use std::sync::Arc;
 
 use ::parquet::arrow::ArrowWriter;
-use arrow::array::{ArrayRef, AsArray, Float64Array, Int32Array, Int64Array, NullArray, StringArray, StringViewArray};
-use arrow::datatypes::{DataType, Int64Type};
+use arrow::array::{
+    ArrayRef, AsArray, Float64Array, Int32Array, Int64Array, ListArray, NullArray, StringArray, StringViewArray,
+    StructArray,
+};
+use arrow::buffer::OffsetBuffer;
+use arrow::datatypes::{DataType, Field, Int64Type, Schema};
 use futures::TryStreamExt;
 use tempfile::TempDir;
 
@@ -111,4 +115,32 @@ async fn tabs_and_skipped_files() {
     assert!(source.schema().is_none());
     let OpenRows::Files { format: Format::Csv, files } = &source.rows else { panic!("not csv") };
     assert_eq!(files[0].csv.delimiter, b'\t');
+}
+
+#[tokio::test]
+async fn a_nested_field_is_nullable_where_it_is_in_any_file() {
+    let folder = tempfile::tempdir().unwrap();
+    let file = |name: &str, nullable: bool| {
+        let item = Arc::new(Field::new("a", DataType::Int64, nullable));
+        let values = Int64Array::from(vec![(!nullable).then_some(1)]);
+        let entry: ArrayRef = Arc::new(StructArray::from(vec![(item.clone(), Arc::new(values) as ArrayRef)]));
+        let element = Arc::new(Field::new("element", entry.data_type().clone(), nullable));
+        let list: ArrayRef = Arc::new(ListArray::new(element, OffsetBuffer::from_lengths([1]), entry.clone(), None));
+        let schema = Schema::new(vec![
+            Field::new("s", entry.data_type().clone(), nullable),
+            Field::new("l", list.data_type().clone(), nullable),
+        ]);
+        write(&folder, name, &RecordBatch::try_new(Arc::new(schema), vec![entry, list]).unwrap())
+    };
+    let files = [file("a.parquet", false), file("b.parquet", true)];
+    for files in [[&files[0], &files[1]], [&files[1], &files[0]]] {
+        let source = Source::files(files).open().await.unwrap();
+        let schema = source.schema().unwrap();
+        let DataType::List(element) = schema.field(1).data_type() else { panic!("{schema}") };
+        for nested in [schema.field(0).data_type(), element.data_type()] {
+            let DataType::Struct(fields) = nested else { panic!("{schema}") };
+            assert!(fields[0].is_nullable(), "{schema}");
+        }
+        assert!(element.is_nullable(), "{schema}");
+    }
 }
