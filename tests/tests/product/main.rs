@@ -17,6 +17,7 @@ mod input;
 mod library;
 mod merge;
 mod neighbours;
+mod odd_logs;
 mod race;
 mod readme;
 mod refusals;
