@@ -13,6 +13,7 @@
 
 pub mod cli;
 pub mod content;
+pub mod fuzz;
 pub mod golden;
 pub mod host;
 pub mod ledger;

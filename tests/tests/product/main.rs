@@ -8,6 +8,7 @@
     reason = "tests may panic, and the clock and the environment are their own"
 )]
 
+mod bad_input;
 mod ends;
 mod faults;
 mod golden;
