@@ -15,6 +15,7 @@ pub mod cli;
 pub mod content;
 pub mod crash;
 pub mod disk_calls;
+pub mod fuzz;
 pub mod golden;
 pub mod host;
 pub mod kills;

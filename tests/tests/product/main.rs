@@ -8,6 +8,7 @@
     reason = "tests may panic, and the clock and the environment are their own"
 )]
 
+mod bad_input;
 mod ends;
 mod faults;
 mod golden;
@@ -18,6 +19,7 @@ mod kills;
 mod library;
 mod merge;
 mod neighbours;
+mod odd_logs;
 mod race;
 mod readme;
 mod refusals;

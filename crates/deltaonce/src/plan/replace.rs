@@ -55,7 +55,8 @@ impl Replace<'_> {
         }
         let straddling = self.count_inside(straddling).await?;
         let mut probed = straddling.len() as u64;
-        let deleted = self.count_rows(&inside).await? + straddling.iter().map(|cut| cut.inside).sum::<u64>();
+        let deleted = self.count_rows(&inside).await?;
+        let deleted = straddling.iter().fold(deleted, |sum, cut| sum.saturating_add(cut.inside));
         let read =
             straddling.iter().map(|cut| cut.file.path.clone()).chain(inside.iter().map(|file| file.path.clone()));
         let reads = Reads { files: read.collect::<BTreeSet<_>>(), rows: Box::new(self.scope.as_ref().clone()) };
@@ -101,9 +102,9 @@ impl Replace<'_> {
     }
 
     async fn count_rows(&self, files: &[AddFile]) -> Result<u64> {
-        let mut count = 0;
+        let mut count = 0_u64;
         for file in files {
-            count += match file.num_records() {
+            let rows = match file.num_records() {
                 Some(rows) => rows,
                 None => {
                     let mut rows = scan(self.store.clone(), self.schema, file, &[]);
@@ -114,6 +115,8 @@ impl Replace<'_> {
                     counted
                 }
             };
+            // The log may say any number.
+            count = count.saturating_add(rows);
         }
         Ok(count)
     }

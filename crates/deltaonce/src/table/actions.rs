@@ -6,7 +6,7 @@
 
 use std::collections::BTreeMap;
 
-use object_store::path::Path;
+use object_store::path::{self, Path};
 use serde::{Deserialize, Serialize};
 
 use crate::error::{Error, Result};
@@ -135,12 +135,23 @@ impl AddFile {
     }
 }
 
+/// The object that a path of the log names, in a store that is rooted at the table.
+///
+/// # Errors
+/// `Unsupported` for an absolute path or one that leaves the table's folder.
 pub(crate) fn location(path: &str) -> Result<Path> {
     let strange = |why: &str| Error::unsupported(format!("the log names the data file '{path}', which {why}"));
-    if path.contains("://") || path.starts_with('/') || path.starts_with("file:") {
+    let is_file_url = path.get(..5).is_some_and(|start| start.eq_ignore_ascii_case("file:"));
+    if path.contains("://") || path.starts_with('/') || is_file_url {
         return Err(strange("is not inside the table's folder"));
     }
-    Path::from_url_path(path).map_err(|e| strange("is not a path this library can follow").caused_by(e))
+    Path::from_url_path(path).map_err(|e| {
+        let why = match e {
+            path::Error::BadSegment { .. } => "has '.' or '..' in it and could lead out of the table's folder",
+            _ => "is not a path this library can follow",
+        };
+        strange(why).caused_by(e)
+    })
 }
 
 /// The `txn` action.
@@ -154,4 +165,37 @@ pub(crate) struct Txn {
     /// Milliseconds since the epoch.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub(crate) last_updated: Option<i64>,
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn a_path_is_followed_within_the_tables_folder_only() {
+        for (path, object) in
+            [("p=a%20b/f.parquet", "p=a b/f.parquet"), ("%252e%252e/f", "%2e%2e/f"), ("a\\..\\f", "a\\..\\f")]
+        {
+            assert_eq!(location(path).unwrap().as_ref(), Path::parse(object).unwrap().as_ref(), "{path}");
+        }
+        let outside = "is not inside the table's folder";
+        let dots = "could lead out of the table's folder";
+        for (path, why) in [
+            ("../t2/f.parquet", dots),
+            ("%2e%2e/t2/f.parquet", dots),
+            ("..%2Ft2%2Ff.parquet", dots),
+            ("a/./f.parquet", dots),
+            ("/etc/passwd", outside),
+            ("//etc/passwd", outside),
+            ("file:///etc/passwd", outside),
+            ("FILE:/etc/passwd", outside),
+            ("s3://other/f.parquet", outside),
+            ("a//f.parquet", "is not a path this library can follow"),
+            ("%ff", "is not a path this library can follow"),
+        ] {
+            let error = location(path).unwrap_err();
+            assert_eq!(error.kind(), crate::ErrorKind::Unsupported);
+            assert!(error.message().contains(path) && error.message().ends_with(why), "{path}: {error}");
+        }
+    }
 }

@@ -2,12 +2,15 @@
 
 use arrow::datatypes::DataType;
 use delta_kernel::table_features::TableFeature;
+use deltalake::kernel::{DataType as DeltaType, PrimitiveType};
 
 use super::snapshot::Snapshot;
 use crate::error::{Error, Result};
 use crate::load::Contract;
 
 /// Whether a load of `contract` into this table is right, before anything of the table's rows is read or written.
+///
+/// Columns of types that no data file holds are refused as features are.
 ///
 /// Rules are those of the Delta protocol, "Valid Feature Names in Table Features" and "Writer Version Requirements".
 ///
@@ -37,7 +40,29 @@ pub(crate) fn check(table: &str, snapshot: &Snapshot, contract: &Contract) -> Re
             Need::Unmet(why) => return unsupported(&name, why),
         }
     }
+    for field in snapshot.declared().fields() {
+        if let Some((path, name)) = unheld(field.data_type(), field.name()) {
+            return unsupported(&format!("the type {name} in column '{path}'"), "whose values are not written");
+        }
+    }
     Ok(())
+}
+
+/// Where in a column there is a type that is Delta's and that no data file holds, and its name. Told from Delta's own
+/// types: in Arrow's an interval is a number.
+fn unheld(data_type: &DeltaType, path: &str) -> Option<(String, &'static str)> {
+    match data_type {
+        DeltaType::Primitive(PrimitiveType::Void) => Some((path.to_owned(), "void")),
+        DeltaType::Primitive(PrimitiveType::IntervalYearMonth | PrimitiveType::IntervalDayTime) => {
+            Some((path.to_owned(), "interval"))
+        }
+        DeltaType::Primitive(_) | DeltaType::Variant(_) => None,
+        DeltaType::Struct(fields) => {
+            fields.fields().find_map(|field| unheld(field.data_type(), &format!("{path}.{}", field.name())))
+        }
+        DeltaType::Array(array) => unheld(array.element_type(), path),
+        DeltaType::Map(map) => unheld(map.key_type(), path).or_else(|| unheld(map.value_type(), path)),
+    }
 }
 
 enum Need {

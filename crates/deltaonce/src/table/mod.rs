@@ -164,8 +164,8 @@ impl Table {
             properties: snapshot.properties().into_iter().collect(),
             features: versions.into_iter().chain(listed).collect(),
             files: files.len() as u64,
-            rows: files.iter().map(actions::AddFile::num_records).sum(),
-            bytes: files.iter().map(|file| file.size.unsigned_abs()).sum(),
+            rows: files.iter().map(actions::AddFile::num_records).try_fold(0_u64, |sum, rows| sum.checked_add(rows?)),
+            bytes: files.iter().fold(0, |sum, file| sum.saturating_add(file.size.unsigned_abs())),
         })
     }
 

@@ -3,17 +3,17 @@
 use std::collections::BTreeMap;
 
 use arrow::array::{Array, AsArray, StructArray};
-use arrow::datatypes::Int64Type;
 use bytes::Bytes;
 use deltalake::logstore::LogStoreRef;
 use object_store::ObjectStoreExt;
 use object_store::path::Path;
 use parquet::arrow::ProjectionMask;
 use parquet::arrow::arrow_reader::ParquetRecordBatchReaderBuilder;
+use parquet::errors::ParquetError;
 use url::Url;
 
 use super::actions::Txn;
-use super::snapshot::Snapshot;
+use super::snapshot::{Snapshot, long, text};
 use crate::commit::entry::Entry;
 use crate::error::{Error, Result};
 use crate::store::failure;
@@ -65,7 +65,7 @@ async fn checkpointed(table: &str, log: &LogStoreRef, url: &str) -> Result<Vec<T
     let table_name = table.to_owned();
     let read = tokio::task::spawn_blocking(move || from_parquet(bytes)).await;
     match read {
-        Ok(txns) => txns.map_err(|e| broken("cannot be read").caused_by(e)),
+        Ok(txns) => txns.map_err(|e| broken(&format!("cannot be read: {e}")).caused_by(e)),
         Err(panic) => {
             Err(Error::internal(format!("reading the checkpoint of {table_name} broke off")).caused_by(panic))
         }
@@ -78,21 +78,71 @@ fn from_parquet(bytes: Bytes) -> parquet::errors::Result<Vec<Txn>> {
     let mut txns = Vec::new();
     for batch in builder.with_projection(columns).build()? {
         let batch = batch?;
-        if let Some(column) = batch.column_by_name("txn").and_then(|column| column.as_struct_opt()) {
-            txns.extend((0..column.len()).filter(|row| column.is_valid(*row)).filter_map(|row| txn(column, row)));
+        let Some(column) = batch.column_by_name("txn") else { continue };
+        let odd = || ParquetError::General("it records a transaction in a form that is not Delta's".to_owned());
+        let column = column.as_struct_opt().ok_or_else(odd)?;
+        for row in (0..column.len()).filter(|row| column.is_valid(*row)) {
+            txns.push(txn(column, row).ok_or_else(odd)?);
         }
     }
     Ok(txns)
 }
 
+/// The transaction at a row; none where its app id or version is missing or of another type.
 fn txn(column: &StructArray, row: usize) -> Option<Txn> {
-    let long = |name: &str| {
-        let longs = column.column_by_name(name)?.as_primitive_opt::<Int64Type>()?;
-        longs.is_valid(row).then(|| longs.value(row))
-    };
     Some(Txn {
-        app_id: column.column_by_name("appId")?.as_string_opt::<i32>()?.value(row).to_owned(),
-        version: long("version")?,
-        last_updated: long("lastUpdated"),
+        app_id: text(column.column_by_name("appId")?, row)?,
+        version: long(column.column_by_name("version")?, row)?,
+        last_updated: column.column_by_name("lastUpdated").and_then(|times| long(times, row)),
     })
+}
+
+#[cfg(test)]
+mod tests {
+    use std::sync::Arc;
+
+    use arrow::array::{ArrayRef, Int32Array, Int64Array, LargeStringArray, RecordBatch, StringArray, StringViewArray};
+    use parquet::arrow::ArrowWriter;
+
+    use super::*;
+
+    fn checkpoint(fields: Vec<(&str, ArrayRef)>) -> parquet::errors::Result<Vec<Txn>> {
+        let txn = StructArray::try_from(fields).unwrap();
+        let batch = RecordBatch::try_from_iter([("txn", Arc::new(txn) as ArrayRef)]).unwrap();
+        let mut file = Vec::new();
+        let mut writer = ArrowWriter::try_new(&mut file, batch.schema(), None).unwrap();
+        writer.write(&batch).unwrap();
+        writer.close().unwrap();
+        from_parquet(file.into())
+    }
+
+    #[test]
+    fn app_ids_are_read_from_any_array_of_texts() {
+        let ids: [ArrayRef; 3] = [
+            Arc::new(StringArray::from(vec!["orders"])),
+            Arc::new(LargeStringArray::from(vec!["orders"])),
+            Arc::new(StringViewArray::from(vec!["orders"])),
+        ];
+        for id in ids {
+            let version: ArrayRef = Arc::new(Int64Array::from(vec![7]));
+            let txns = checkpoint(vec![("appId", id), ("version", version)]).unwrap();
+            assert_eq!(txns, [Txn { app_id: "orders".to_owned(), version: 7, last_updated: None }]);
+        }
+    }
+
+    #[test]
+    fn a_transaction_of_other_types_is_an_error_and_not_left_out() {
+        let id = || -> ArrayRef { Arc::new(StringArray::from(vec!["orders"])) };
+        let version = || -> ArrayRef { Arc::new(Int64Array::from(vec![7])) };
+        let odd: [Vec<(&str, ArrayRef)>; 4] = [
+            vec![("appId", id()), ("version", Arc::new(Int32Array::from(vec![7])))],
+            vec![("appId", version()), ("version", version())],
+            vec![("appId", id())],
+            vec![("appId", id()), ("version", Arc::new(Int64Array::from(vec![None])))],
+        ];
+        for fields in odd {
+            let error = checkpoint(fields).unwrap_err();
+            assert!(error.to_string().contains("a form that is not Delta's"), "{error}");
+        }
+    }
 }

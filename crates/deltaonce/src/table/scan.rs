@@ -47,7 +47,7 @@ pub(crate) struct Scanned {
 ///
 /// # Errors
 /// The stream ends with the first error: `Retryable` for storage and for a file that is gone, `Unsupported` for a file
-/// that is no Parquet or whose types are not the table's, `Internal` for a file with a deletion vector.
+/// that is no Parquet, whose types are not the table's, or that has a deletion vector.
 pub(crate) fn scan(
     store: Arc<dyn ObjectStore>,
     schema: &TableSchema,
@@ -191,8 +191,8 @@ impl Groups {
     async fn open(start: Start) -> Result<(Self, Shape)> {
         let Start { store, file, wanted } = start;
         if file.deletion_vector.is_some() {
-            return Err(Error::internal(format!(
-                "data file '{}' has a deletion vector, which a scan does not apply",
+            return Err(Error::unsupported(format!(
+                "data file '{}' has a deletion vector, whose rows this version does not leave out",
                 file.path
             )));
         }

@@ -4,10 +4,11 @@ use std::collections::BTreeMap;
 use std::sync::Arc;
 
 use arrow::array::{Array, AsArray, MapArray, RecordBatch, StructArray};
-use arrow::datatypes::{Int32Type, Int64Type};
+use arrow::datatypes::{Int32Type, Int64Type, Schema};
+use delta_kernel::engine::arrow_conversion::TryIntoArrow;
 use delta_kernel::{DeltaResult as KernelResult, Engine, SnapshotRef};
 use deltalake::DeltaTableError;
-use deltalake::kernel::{Metadata, Protocol, Snapshot as DeltaSnapshot};
+use deltalake::kernel::{Metadata, Protocol, Snapshot as DeltaSnapshot, StructType};
 use deltalake::logstore::LogStoreRef;
 use futures::TryStreamExt;
 
@@ -77,8 +78,17 @@ impl Snapshot {
     }
 
     fn of(name: Arc<str>, log: LogStoreRef, inner: Arc<DeltaSnapshot>) -> Result<Self> {
+        let columns: Schema = inner.schema().as_ref().try_into_arrow().map_err(|e| {
+            Error::unsupported(format!("the log of {name} has columns that this library has no types for: {e}"))
+                .caused_by(e)
+        })?;
         let partition_columns = inner.metadata().partition_columns().to_vec();
-        let schema = TableSchema::new(inner.arrow_schema(), partition_columns);
+        if let Some(missing) = partition_columns.iter().find(|column| columns.column_with_name(column).is_none()) {
+            return Err(Error::unsupported(format!(
+                "the log of {name} says that it is partitioned by '{missing}', which is not one of its columns"
+            )));
+        }
+        let schema = TableSchema::new(columns.into(), partition_columns);
         Ok(Self { name, log, inner, schema })
     }
 
@@ -88,6 +98,11 @@ impl Snapshot {
 
     pub(crate) fn schema(&self) -> &TableSchema {
         &self.schema
+    }
+
+    /// The columns in Delta's own types.
+    pub(crate) fn declared(&self) -> Arc<StructType> {
+        self.inner.schema()
     }
 
     pub(crate) fn protocol(&self) -> &Protocol {
@@ -112,7 +127,8 @@ impl Snapshot {
     /// Every data file of this version, as its `add` says it.
     ///
     /// # Errors
-    /// As storage fails.
+    /// As storage fails; `Unsupported` for a file of which the log does not say all that it must, since a value that is
+    /// made up (no deletion vector, no partition value) would be another table's.
     pub(crate) async fn files(&self) -> Result<Vec<AddFile>> {
         let batches: Vec<RecordBatch> = self
             .inner
@@ -125,7 +141,12 @@ impl Snapshot {
             let columns = FileColumns::of(batch).ok_or_else(|| {
                 Error::internal(format!("the file list of {} has not the columns that it should", self.name))
             })?;
-            files.extend((0..batch.num_rows()).map(|row| columns.file(row)));
+            for row in 0..batch.num_rows() {
+                files.push(columns.file(row).map_err(|odd| {
+                    let path = text(columns.path, row).unwrap_or_default();
+                    Error::unsupported(format!("the log of {} gives the data file '{path}' {odd}", self.name))
+                })?);
+            }
         }
         Ok(files)
     }
@@ -206,27 +227,37 @@ impl<'a> FileColumns<'a> {
         })
     }
 
-    fn file(&self, row: usize) -> AddFile {
+    /// The file of a row; an error says what of it is missing or odd.
+    fn file(&self, row: usize) -> Result<AddFile, &'static str> {
         let constant = |name: &str| self.constants.column_by_name(name).filter(|_| self.constants.is_valid(row));
-        AddFile {
-            path: text(self.path, row).unwrap_or_default(),
-            partition_values: constant("partitionValues")
-                .and_then(|maps| text_map(maps.as_map_opt()?, row))
-                .unwrap_or_default(),
-            size: long(self.size, row).unwrap_or_default(),
-            modification_time: long(self.modification_time, row).unwrap_or_default(),
+        let map = |name: &str, odd| match constant(name) {
+            Some(maps) => text_map(maps.as_map_opt().ok_or(odd)?, row).ok_or(odd),
+            None => Ok(None),
+        };
+        let deletion_vector = match self.deletion_vector {
+            Some(vectors) if vectors.is_valid(row) => {
+                Some(deletion_vector(vectors, row).ok_or("half a deletion vector")?)
+            }
+            _ => None,
+        };
+        Ok(AddFile {
+            path: text(self.path, row).filter(|path| !path.is_empty()).ok_or("no path")?,
+            partition_values: map("partitionValues", "odd partition values")?.unwrap_or_default(),
+            size: long(self.size, row).ok_or("no size")?,
+            modification_time: long(self.modification_time, row).ok_or("no modification time")?,
             data_change: true,
             stats: self.stats.and_then(|stats| text(stats, row)).filter(|stats| !stats.is_empty()),
-            tags: constant("tags").and_then(|maps| text_map(maps.as_map_opt()?, row)),
-            deletion_vector: self.deletion_vector.and_then(|vectors| deletion_vector(vectors, row)),
+            tags: map("tags", "odd tags")?,
+            deletion_vector,
             base_row_id: constant("baseRowId").and_then(|ids| long(ids, row)),
             default_row_commit_version: constant("defaultRowCommitVersion").and_then(|versions| long(versions, row)),
             clustering_provider: constant("clusteringProvider").and_then(|names| text(names, row)),
-        }
+        })
     }
 }
 
-fn text(array: &dyn Array, row: usize) -> Option<String> {
+/// The text at a row; none for null and for an array of other than texts.
+pub(super) fn text(array: &dyn Array, row: usize) -> Option<String> {
     if array.is_null(row) {
         return None;
     }
@@ -240,23 +271,22 @@ fn text(array: &dyn Array, row: usize) -> Option<String> {
     Some(value.to_owned())
 }
 
-fn long(array: &dyn Array, row: usize) -> Option<i64> {
+/// The number at a row; none for null and for an array of other than longs.
+pub(super) fn long(array: &dyn Array, row: usize) -> Option<i64> {
     array.as_primitive_opt::<Int64Type>().filter(|longs| longs.is_valid(row)).map(|longs| longs.value(row))
 }
 
-fn text_map(maps: &MapArray, row: usize) -> Option<BTreeMap<String, Option<String>>> {
+/// The map at a row, or null; none where a key is no text.
+fn text_map(maps: &MapArray, row: usize) -> Option<Option<BTreeMap<String, Option<String>>>> {
     if maps.is_null(row) {
-        return None;
+        return Some(None);
     }
     let entries = maps.value(row);
-    let (keys, values) = (entries.column(0), entries.column(1));
-    (0..entries.len()).map(|i| Some((text(keys, i)?, text(values, i)))).collect()
+    let (keys, values) = (entries.columns().first()?, entries.columns().get(1)?);
+    (0..entries.len()).map(|i| Some((text(keys, i)?, text(values, i)))).collect::<Option<_>>().map(Some)
 }
 
 fn deletion_vector(vectors: &StructArray, row: usize) -> Option<DeletionVector> {
-    if vectors.is_null(row) {
-        return None;
-    }
     let integer = |name: &str| {
         let integers = vectors.column_by_name(name)?.as_primitive_opt::<Int32Type>()?;
         integers.is_valid(row).then(|| integers.value(row))

@@ -145,7 +145,7 @@ async fn what_cannot_be_read_rightly_is_an_error_that_names_the_file() {
     let no_date = AddFile { partition_values: [("a".to_owned(), Some("5".to_owned()))].into(), ..good.clone() };
     let table = schema(&fields, &[]);
     for (store, schema, file, kind) in [
-        (&store, &table, &masked, ErrorKind::Internal),
+        (&store, &table, &masked, ErrorKind::Unsupported),
         (&store, &table, &gone, ErrorKind::Retryable),
         (&store, &table, &outside, ErrorKind::Unsupported),
         (&broken_store, &table, &broken, ErrorKind::Unsupported),
