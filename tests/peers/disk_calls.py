@@ -1,6 +1,8 @@
 #!/usr/bin/env python3
 """Runs a program and watches the calls by which it changes or syncs the files below a folder, over all of its threads.
 
+Such calls are let through one at a time, so that their order is the order in which they take effect.
+
   disk_calls.py FOLDER LOG [--kill before|after N | --fail CALL NAME ERRNO] -- PROGRAM ARGUMENT…
 
 LOG gets one JSON object a call, in the order in which they ended, with paths relative to FOLDER:
@@ -156,6 +158,9 @@ class Watch:
         self.folder, self.log, self.kill, self.fail = os.path.realpath(folder) + "/", log, kill, fail
         self.names = NUMBERS[platform.machine()]
         self.threads = {}
+        # The thread that is in a call on the folder, and those that wait for theirs, each with what it asks for.
+        self.busy = None
+        self.waiting = []
         self.count = 0
 
     def run(self, program):
@@ -198,26 +203,35 @@ class Watch:
         is_new = number not in self.threads
         thread = self.threads.setdefault(number, Thread(number))
         if stop == SYSCALL_STOP:
-            try:
-                self.at_call(thread)
-            except (ProcessLookupError, FileNotFoundError):
-                pass  # killed meanwhile
-            stop = 0
-        elif status >> 16 or (is_new and stop == signal.SIGSTOP):
+            self.at_call(thread)
+            return
+        if status >> 16 or (is_new and stop == signal.SIGSTOP):
             stop = 0
         self.go_on(number, stop)
 
     def at_call(self, thread):
         info = SyscallInfo()
-        ptrace(GET_SYSCALL_INFO, thread.number, ctypes.sizeof(info), ctypes.addressof(info))
-        if info.op == 1:
-            thread.call = None
-            name = self.names.get(info.number_or_answer)
-            if name:
-                self.begins(thread, name, info.arguments)
-        elif info.op == 2 and thread.call:
-            call, thread.call = thread.call, None
-            self.ends(thread, call, info.number_or_answer)
+        try:
+            ptrace(GET_SYSCALL_INFO, thread.number, ctypes.sizeof(info), ctypes.addressof(info))
+        except ProcessLookupError:
+            return  # killed meanwhile
+        if info.op == 1 and info.number_or_answer in self.names:
+            self.waiting.append((thread, self.names[info.number_or_answer], list(info.arguments)))
+        else:
+            if info.op == 2 and thread is self.busy:
+                self.busy = None
+                self.ends(thread, thread.call, info.number_or_answer)
+            self.go_on(thread.number, 0)
+        while self.waiting and not self.busy:
+            thread, name, arguments = self.waiting.pop(0)
+            try:
+                thread.call = None
+                self.begins(thread, name, arguments)
+            except (ProcessLookupError, FileNotFoundError):
+                pass  # killed meanwhile
+            if thread.call:
+                self.busy = thread
+            self.go_on(thread.number, 0)
 
     def begins(self, thread, name, arguments):
         try:
