@@ -86,7 +86,7 @@ fn an_error_says_whether_to_run_it_again() {
         assert_eq!(document["error"]["cause"], "503 Slow Down\n  retry later");
         assert_eq!(document["table"], Value::Null);
     }
-    assert_eq!(read(&error(&Error::invalid("a\nb"), &merging()))["error"]["message"], "a\nb");
+    assert_eq!(read(&error(&Error::invalid("a\nb"), &merging()))["error"]["message"], "a b");
 }
 
 #[test]
