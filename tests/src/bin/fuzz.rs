@@ -20,8 +20,10 @@ use clap::Parser;
 use clap::builder::PossibleValuesParser;
 use deltaonce_tests::fuzz::{self, Target};
 
-/// The longest that one input may take. Inputs take milliseconds; this leaves room for a busy machine.
-const LONGEST: Duration = Duration::from_secs(60);
+/// The most time of a processor that one input may take. Inputs take milliseconds.
+const MOST_WORK: Duration = Duration::from_secs(20);
+/// The longest that one input may take, at work or not, on however busy a machine.
+const LONGEST: Duration = Duration::from_secs(600);
 /// The most memory that the inputs may take together, as the process has it resident.
 const MOST_MEMORY: u64 = 1 << 30;
 /// Failures after which no more are looked for.
@@ -89,6 +91,7 @@ struct Tally {
     inputs: u64,
     failures: usize,
     most_memory: u64,
+    /// The most time of a processor that one input took, and its seed.
     slowest: (Duration, u64),
 }
 
@@ -121,7 +124,7 @@ fn watch(arguments: &Arguments) -> ExitCode {
         }
     }
     println!(
-        "{}: seeds {} to {}, {} s, at most {} MiB resident, the slowest input took {} ms (seed {})",
+        "{}: seeds {} to {}, {} s, at most {} MiB resident, the slowest input computed for {} ms (seed {})",
         arguments.target,
         arguments.first_seed,
         arguments.first_seed + tally.inputs.saturating_sub(1),
@@ -152,17 +155,18 @@ fn child(arguments: &Arguments, first_seed: u64, seconds: u64, cases: u64, tally
     }
     let mut child = command.stdout(Stdio::piped()).spawn().expect("this program starts");
     let lines = lines(&mut child);
-    let (mut seed, mut since) = (None, Instant::now());
+    let (mut seed, mut since, mut worked) = (None, Instant::now(), Duration::ZERO);
     let why = loop {
         match lines.recv_timeout(Duration::from_millis(200)) {
             Ok(line) => match (line.split_once(' '), seed) {
                 (Some(("seed", number)), before) => {
+                    let work = worked_by(&child);
                     if let Some(before) = before
-                        && since.elapsed() > tally.slowest.0
+                        && work.saturating_sub(worked) > tally.slowest.0
                     {
-                        tally.slowest = (since.elapsed(), before);
+                        tally.slowest = (work.saturating_sub(worked), before);
                     }
-                    (seed, since) = (number.parse().ok(), Instant::now());
+                    (seed, since, worked) = (number.parse().ok(), Instant::now(), work);
                     tally.inputs += 1;
                 }
                 (Some(("failed", text)), Some(seed)) => {
@@ -188,7 +192,9 @@ fn child(arguments: &Arguments, first_seed: u64, seconds: u64, cases: u64, tally
         tally.most_memory = tally.most_memory.max(memory);
         let why = if memory > MOST_MEMORY {
             format!("{} MiB are resident", memory >> 20)
-        } else if seed.is_some() && since.elapsed() > LONGEST {
+        } else if seed.is_some() && worked_by(&child).saturating_sub(worked) > MOST_WORK {
+            format!("it has computed for more than {} s", MOST_WORK.as_secs())
+        } else if since.elapsed() > LONGEST {
             format!("it runs for more than {} s", LONGEST.as_secs())
         } else {
             continue;
@@ -218,4 +224,15 @@ fn resident(child: &Child) -> u64 {
     let kibibytes =
         status.lines().find_map(|line| line.strip_prefix("VmRSS:")?.trim().strip_suffix(" kB")?.parse().ok());
     kibibytes.unwrap_or(0_u64) << 10
+}
+
+/// The time of processors that a child has used.
+fn worked_by(child: &Child) -> Duration {
+    /// The unit of `/proc/PID/stat`, which is the same on every Linux.
+    const TICKS_PER_SECOND: u64 = 100;
+    let stat = std::fs::read_to_string(format!("/proc/{}/stat", child.id())).unwrap_or_default();
+    // After the name, which may hold anything, come the state and, as the 12th and 13th, the times.
+    let numbers = stat.rsplit(')').next().unwrap_or_default().split_whitespace();
+    let ticks: u64 = numbers.skip(11).take(2).filter_map(|number| number.parse::<u64>().ok()).sum();
+    Duration::from_millis(ticks * 1_000 / TICKS_PER_SECOND)
 }

@@ -55,7 +55,7 @@ pub(crate) async fn land(
         let event = match action {
             Action::Put(version) => {
                 puts += 1;
-                let timestamp = previous_timestamp.map(|previous| draft.info.timestamp.max(previous + 1));
+                let timestamp = previous_timestamp.map(|previous| draft.info.timestamp.max(previous.saturating_add(1)));
                 let bytes = CommitOrBytes::LogBytes(draft.encode(timestamp)?.into());
                 Event::Put(match log.write_commit_entry(version, bytes, Uuid::nil()).await {
                     Ok(()) => PutAnswer::Done,

@@ -6,6 +6,7 @@ use super::entry::{Draft, Info};
 use super::identity;
 use crate::load::{Contract, Load, Scope};
 use crate::plan::Change;
+use crate::table::actions::AddFile;
 use crate::table::definition::Definition;
 
 /// What an entry says besides the change itself.
@@ -104,7 +105,8 @@ fn parameters(facts: &Facts<'_>) -> Vec<(&'static str, String)> {
 
 fn metrics(facts: &Facts<'_>, change: &Change) -> Vec<(&'static str, u64)> {
     let count = |files: usize| files as u64;
-    let bytes = |files: &[crate::table::actions::AddFile]| files.iter().map(|file| file.size.unsigned_abs()).sum();
+    // The sizes of files that others added may be any numbers.
+    let bytes = |files: &[AddFile]| files.iter().fold(0_u64, |sum, file| sum.saturating_add(file.size.unsigned_abs()));
     let rows = &change.rows;
     match facts.load.contract {
         Contract::Append | Contract::Replace(_) => vec![

@@ -125,7 +125,9 @@ fn decode(
 /// Rows of a batch such that wide rows do not make it large.
 fn batch_rows(metadata: &ParquetMetaData) -> usize {
     let rows = usize::try_from(metadata.file_metadata().num_rows()).unwrap_or_default().max(1);
-    let bytes: i64 = metadata.row_groups().iter().map(|group| group.total_byte_size().max(0)).sum();
+    // A footer may say any numbers.
+    let sizes = metadata.row_groups().iter().map(|group| group.total_byte_size().max(0));
+    let bytes = sizes.fold(0_i64, i64::saturating_add);
     let row = usize::try_from(bytes).unwrap_or_default() / rows;
     (BATCH_BYTES / row.max(1)).clamp(1, BATCH_ROWS)
 }

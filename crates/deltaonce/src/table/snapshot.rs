@@ -78,6 +78,13 @@ impl Snapshot {
     }
 
     fn of(name: Arc<str>, log: LogStoreRef, inner: Arc<DeltaSnapshot>) -> Result<Self> {
+        // Delta's versions are of 63 bits; ours would come after this one.
+        if inner.version() >= i64::MAX.unsigned_abs() {
+            return Err(Error::unsupported(format!(
+                "the log of {name} ends at version {}, the last there is",
+                inner.version()
+            )));
+        }
         let columns: Schema = inner.schema().as_ref().try_into_arrow().map_err(|e| {
             Error::unsupported(format!("the log of {name} has columns that this library has no types for: {e}"))
                 .caused_by(e)
