@@ -141,7 +141,7 @@ pub(super) fn harmless(before: &Objects, after: &Objects, committed: bool) -> Re
             Some(_) => {}
         }
     }
-    match after.keys().find(|path| !before.contains_key(*path) && !(committed && path.starts_with("t/"))) {
+    match after.keys().find(|path| !(before.contains_key(*path) || committed && path.starts_with("t/"))) {
         Some(stray) => Err(format!("{stray} was left behind")),
         None => Ok(()),
     }

@@ -280,7 +280,10 @@ fn entry(random: &mut Random, text: &str) -> (String, String) {
             let add = &mut action["add"];
             match random.below(4) {
                 0 => add["path"] = (*random.pick(&mutate::PATHS)).into(),
-                1 => add["deletionVector"] = serde_json::from_str(*random.pick(&VECTORS)).unwrap_or_default(),
+                1 => {
+                    let vector: &str = random.pick::<&str>(&VECTORS);
+                    add["deletionVector"] = serde_json::from_str(vector).unwrap_or_default();
+                }
                 2 => {
                     add["partitionValues"] = random
                         .pick(&[

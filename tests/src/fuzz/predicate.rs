@@ -81,7 +81,8 @@ fn chain(random: &mut Random, depth: usize) -> Condition {
         }
         if at > 0 {
             let is_or = random.once_in(2);
-            sql.push_str(if is_or { *random.pick(&[" OR ", " or "]) } else { *random.pick(&[" AND ", "\tand\n"]) });
+            let words = if is_or { [" OR ", " or "] } else { [" AND ", "\tand\n"] };
+            sql.push_str(random.pick::<&str>(&words));
             if is_or {
                 groups.push(Vec::new());
             }
