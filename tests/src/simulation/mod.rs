@@ -3,7 +3,7 @@
 //!
 //! The processes are real loads of the library on threads of their own, of which one runs at a time; time, chance and
 //! the store are the simulation's. What the table has to be is decided by an oracle that shares nothing with the product
-//! ([`content`]), and read from the log by a reader that shares nothing with it either ([`crate::ledger`]).
+//! (`content.rs`), and read from the log by a reader that shares nothing with it either ([`crate::ledger`]).
 
 mod check;
 mod content;
