@@ -159,3 +159,24 @@ fn a_file_without_a_size_or_with_odd_partition_values_is_refused() {
         }
     }
 }
+
+/// Whoever reads such a line by recursion comes to the end of the stack, and the process to its own.
+#[test]
+fn json_nested_without_end_is_refused() {
+    let deep = "[".repeat(100_000) + &"]".repeat(100_000);
+    let stats = json!({"stats": format!("{{\"numRecords\":1,\"minValues\":{{\"id\":{deep}}}}}")});
+    for (sandbox, line) in [
+        (of_ids(&[]), format!("{{\"add\":{{\"path\":\"a\",\"partitionValues\":{{\"p\":{deep}}}}}}}\n")),
+        (of_ids(&[]), format!("{deep}\n")),
+        (of_ids(&[]), add("a.parquet", stats).to_string() + "\n"),
+    ] {
+        sandbox.write("t/_delta_log/00000000000000000001.json", line);
+        for line in LOADS.into_iter().chain(["show t", "txns t"]) {
+            let message = unsupported(&sandbox, line);
+            assert!(
+                message.contains("00000000000000000001.json has JSON nested more than 500 deep"),
+                "{line}: {message}"
+            );
+        }
+    }
+}

@@ -6,6 +6,7 @@ pub(crate) mod failure;
 pub mod fault;
 pub(crate) mod local;
 pub(crate) mod location;
+pub(crate) mod nesting;
 pub(crate) mod staging;
 
 #[cfg(test)]

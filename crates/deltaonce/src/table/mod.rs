@@ -34,6 +34,7 @@ use crate::receipt::Receipt;
 use crate::source::Source;
 use crate::stop::Stop;
 use crate::store::location::Location;
+use crate::store::nesting::Shallow;
 use snapshot::Snapshot;
 
 pub use history::{Commit, Standing};
@@ -93,7 +94,8 @@ impl Table {
         let entries: Arc<dyn ObjectStore> =
             Arc::new(PrefixStore::new(location.store_sending_once()?, location.path().clone()));
         let log = default_logstore(entries, root.clone(), location.url(), &StorageConfig::default());
-        let reader = default_logstore(store.clone(), root, location.url(), &StorageConfig::default());
+        let shallow = |store: Arc<dyn ObjectStore>| -> Arc<dyn ObjectStore> { Arc::new(Shallow::new(store)) };
+        let reader = default_logstore(shallow(store.clone()), shallow(root), location.url(), &StorageConfig::default());
         Ok(Self {
             name: location.to_string().into(),
             location,

@@ -6,11 +6,11 @@ use std::sync::Arc;
 use arrow::array::{Array, AsArray, MapArray, RecordBatch, StructArray};
 use arrow::datatypes::{Int32Type, Int64Type, Schema};
 use delta_kernel::engine::arrow_conversion::TryIntoArrow;
+use delta_kernel::engine::arrow_data::ArrowEngineData;
 use delta_kernel::{DeltaResult as KernelResult, Engine, SnapshotRef};
 use deltalake::DeltaTableError;
 use deltalake::kernel::{Metadata, Protocol, Snapshot as DeltaSnapshot, StructType};
 use deltalake::logstore::LogStoreRef;
-use futures::TryStreamExt;
 
 use super::actions::{AddFile, DeletionVector};
 use super::schema::TableSchema;
@@ -137,12 +137,16 @@ impl Snapshot {
     /// As storage fails; `Unsupported` for a file of which the log does not say all that it must, since a value that is
     /// made up (no deletion vector, no partition value) would be another table's.
     pub(crate) async fn files(&self) -> Result<Vec<AddFile>> {
-        let batches: Vec<RecordBatch> = self
-            .inner
-            .files(self.log.as_ref(), None)
-            .try_collect()
-            .await
-            .map_err(|error| failure::delta(&self.name, "list the files of", error))?;
+        // Not by deltalake, which parses all statistics first: one odd text among them, and there is no list.
+        let listed = self.with_kernel(|kernel, engine| {
+            let scan = kernel.clone().scan_builder().build()?;
+            let batches = scan.scan_metadata(engine)?.map(|metadata| {
+                let files = metadata?.scan_files.apply_selection_vector()?;
+                Ok(RecordBatch::from(ArrowEngineData::try_from_engine_data(files)?))
+            });
+            batches.collect::<KernelResult<Vec<_>>>()
+        });
+        let batches = listed.await?;
         let mut files = Vec::new();
         for batch in &batches {
             let columns = FileColumns::of(batch).ok_or_else(|| {

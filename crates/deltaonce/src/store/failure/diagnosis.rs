@@ -7,6 +7,7 @@ use object_store::client::{HttpError, HttpErrorKind};
 
 use super::{causes, io_kind, root};
 use crate::error::ErrorKind;
+use crate::store::nesting::TooDeep;
 
 /// Why a call failed that is known to have changed nothing.
 #[derive(Debug, Clone, PartialEq, Eq)]
@@ -65,6 +66,7 @@ impl Diagnosis {
                 return Self::new(ErrorKind::Invalid, "its store does not accept these credentials")
                     .advice("look at access_key_id, secret_access_key and session_token");
             }
+            Store::NotSupported { source } if source.is::<TooDeep>() => ErrorKind::Unsupported,
             Store::InvalidPath { .. }
             | Store::NotSupported { .. }
             | Store::NotImplemented { .. }
