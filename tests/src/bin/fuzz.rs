@@ -110,7 +110,7 @@ fn watch(arguments: &Arguments) -> ExitCode {
     let mut next = arguments.first_seed;
     loop {
         let left = arguments.seconds.saturating_sub(begin.elapsed().as_secs());
-        let cases = arguments.cases - tally.inputs;
+        let cases = arguments.cases.saturating_sub(tally.inputs);
         match child(arguments, next, left, cases, &mut tally) {
             Ended::Done => break,
             Ended::At(seed, why) => {
@@ -133,7 +133,7 @@ fn watch(arguments: &Arguments) -> ExitCode {
         tally.slowest.0.as_millis(),
         tally.slowest.1
     );
-    println!("{} of {} inputs hold", tally.inputs - tally.failures as u64, tally.inputs);
+    println!("{} of {} inputs hold", tally.inputs.saturating_sub(tally.failures as u64), tally.inputs);
     if tally.failures == 0 { ExitCode::SUCCESS } else { ExitCode::FAILURE }
 }
 
