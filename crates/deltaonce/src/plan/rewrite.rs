@@ -75,22 +75,13 @@ async fn write(rows: BoxStream<'static, Result<RecordBatch>>, stage: &dyn Stage)
     };
     let adds = stage.write(counted.boxed()).await?;
     let given = given.load(Ordering::Relaxed);
-    let staged: Option<u64> = adds.iter().map(records).sum();
+    let staged: Option<u64> = adds.iter().map(AddFile::num_records).sum();
     match staged {
         Some(staged) if staged != given => {
             Err(Error::internal(format!("{given} rows were to be written and the new files hold {staged}")))
         }
         _ => Ok(adds),
     }
-}
-
-fn records(file: &AddFile) -> Option<u64> {
-    #[derive(serde::Deserialize)]
-    #[serde(rename_all = "camelCase")]
-    struct Stats {
-        num_records: u64,
-    }
-    serde_json::from_str::<Stats>(file.stats.as_deref()?).ok().map(|stats| stats.num_records)
 }
 
 fn replace(winners: &Winners, scanned: &Scanned, updates: &[(u64, Slot)]) -> Result<RecordBatch> {
