@@ -52,6 +52,8 @@ pub(crate) struct Run<'a> {
     parallelism: usize,
     warnings: Vec<String>,
     attempts: u32,
+    /// Whether the store itself said that it took the entry, which it does once the entry stays.
+    taken: bool,
 }
 
 /// A table that is there, or one that this load makes.
@@ -123,6 +125,7 @@ impl<'a> Run<'a> {
             parallelism: host.parallelism().max(1),
             warnings: Vec::new(),
             attempts: 0,
+            taken: false,
         }
     }
 
@@ -146,6 +149,7 @@ impl<'a> Run<'a> {
     async fn acknowledge(&self, result: Result<Receipt>) -> Result<Receipt> {
         let receipt = result?;
         let rests_on = match &receipt.outcome {
+            Outcome::Committed { .. } if self.taken => None,
             Outcome::Committed { version } | Outcome::Unchanged { version } => Some(*version),
             Outcome::Skipped { at_version, .. } => *at_version,
         };
@@ -373,6 +377,7 @@ impl<'a> Run<'a> {
                     self.check_append_only(&target, &change)?;
                     let attempt = self.attempt(&target, rows, &change, deadline).await?;
                     self.attempts += attempt.puts;
+                    self.taken = !attempt.read_back;
                     match attempt.end {
                         End::Landed(version) => return self.landed(version, &change, &target).await,
                         End::PlanAgain(version) => {

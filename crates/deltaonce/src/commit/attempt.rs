@@ -19,6 +19,8 @@ pub(crate) struct Attempt {
     pub(crate) end: End,
     /// Puts that were sent.
     pub(crate) puts: u32,
+    /// Whether the entry was found by reading, and not by the answer to its put.
+    pub(crate) read_back: bool,
     /// Why the change must be planned again.
     pub(crate) why: Option<&'static str>,
     /// The last failure of a put or of reading an entry, which says why the version is not resolved.
@@ -49,7 +51,7 @@ pub(crate) async fn land(
 ) -> Result<Attempt> {
     let token = draft.info.token.as_str();
     let (mut machine, mut action) = Machine::start(first, assumptions.rules());
-    let (mut puts, mut why) = (0, None);
+    let (mut puts, mut why, mut read_back) = (0, None, false);
     let mut complaint: Option<Complaint> = None;
     loop {
         let event = match action {
@@ -101,8 +103,9 @@ pub(crate) async fn land(
                     Event::Waited
                 }
             }
-            Action::End(end) => return Ok(Attempt { end, puts, why, complaint }),
+            Action::End(end) => return Ok(Attempt { end, puts, read_back, why, complaint }),
         };
+        read_back = matches!(event, Event::Read(_));
         action = machine.on(event);
         tracing::debug!(version = machine.version(), ?event, ?action, "commit");
     }
