@@ -61,27 +61,25 @@ fn every_path_of_three_writers_keeps_the_rules() {
     every_path_keeps_the_rules(&THREE);
 }
 
-/// The shortest way that shows a rule to be broken.
-fn counterexample(rule: CommitRule) -> Path {
-    let all = [&TWINS_APPEND, &STRANGERS, &TWINS_REPLACE];
-    let paths = all.map(|loads| explore(World::start(loads, Rules::without(rule)), |_| {}).err());
-    let shortest = paths.into_iter().flatten().min_by_key(|path| path.steps.len());
-    shortest.unwrap_or_else(|| panic!("nobody notices that {rule:?} is broken"))
+/// The shortest way of these loads that shows a rule to be broken.
+fn counterexample(rule: CommitRule, loads: &'static Loads) -> Path {
+    let explored = explore(World::start(loads, Rules::without(rule)), |_| {});
+    explored.err().unwrap_or_else(|| panic!("nobody notices that {rule:?} is broken"))
 }
 
 #[test]
 fn each_broken_rule_has_a_path_that_shows_it() {
     let broken = [
-        (CommitRule::ReadBack, "an entry names files that were deleted"),
-        (CommitRule::ConflictIsNoLoss, "a version was tried while an earlier one was unresolved"),
-        (CommitRule::IdentityInEachAttempt, "a load is applied twice"),
-        (CommitRule::ReadSet, "a change landed on rows that it had not seen"),
-        (CommitRule::KeepAfterUnknown, "an entry names files that were deleted"),
-        (CommitRule::ResolveFirst, "a version was tried while an earlier one was unresolved"),
+        (CommitRule::ReadBack, &TWINS_APPEND, "an entry names files that were deleted"),
+        (CommitRule::ConflictIsNoLoss, &TWINS_APPEND, "a version was tried while an earlier one was unresolved"),
+        (CommitRule::IdentityInEachAttempt, &TWINS_APPEND, "a load is applied twice"),
+        (CommitRule::ReadSet, &TWINS_REPLACE, "a change landed on rows that it had not seen"),
+        (CommitRule::KeepAfterUnknown, &TWINS_APPEND, "an entry names files that were deleted"),
+        (CommitRule::ResolveFirst, &TWINS_APPEND, "a version was tried while an earlier one was unresolved"),
     ];
-    assert_eq!(broken.map(|(rule, _)| rule), CommitRule::ALL);
-    for (rule, expected) in broken {
-        let path = counterexample(rule);
+    assert_eq!(broken.map(|(rule, ..)| rule), CommitRule::ALL);
+    for (rule, loads, expected) in broken {
+        let path = counterexample(rule, loads);
         println!("without {rule:?}: {path}");
         assert_eq!(path.broken, expected);
     }
