@@ -6,6 +6,8 @@ use std::time::Duration;
 use chrono::{DateTime, Utc};
 use deltaonce::Host;
 
+use crate::chance::scattered;
+
 /// A [`Host`] whose waits pass at once: its time is what was waited, so deadlines end without anybody waiting.
 ///
 /// Its random numbers are a fixed series, and no two hosts of one process draw the same.
@@ -39,18 +41,10 @@ impl Host for SteppingHost {
     fn random(&self) -> u128 {
         static DRAWN: AtomicU64 = AtomicU64::new(0);
         let n = DRAWN.fetch_add(1, Ordering::Relaxed);
-        (u128::from(mixed(n)) << 64) | u128::from(mixed(!n))
+        (u128::from(scattered(n)) << 64) | u128::from(scattered(!n))
     }
 
     fn parallelism(&self) -> usize {
         2
     }
-}
-
-/// A one-to-one mapping that scatters neighbours.
-fn mixed(n: u64) -> u64 {
-    let mut n = n.wrapping_add(0x9e37_79b9_7f4a_7c15);
-    n = (n ^ (n >> 31)).wrapping_mul(0xd6e8_feb8_6659_fd93);
-    n = (n ^ (n >> 32)).wrapping_mul(0xa076_1d64_78bd_642f);
-    n ^ (n >> 29)
 }

@@ -11,6 +11,7 @@
     reason = "test support: it may panic, and the clock and the environment are its own"
 )]
 
+pub mod chance;
 pub mod cli;
 pub mod content;
 pub mod crash;
@@ -21,6 +22,8 @@ pub mod host;
 pub mod kills;
 pub mod ledger;
 pub mod matrix;
+pub mod memory;
+pub mod panics;
 pub mod peers;
 pub mod process;
 pub mod proxy;
@@ -29,6 +32,7 @@ pub mod s3;
 pub mod simulation;
 pub mod soak;
 pub mod table;
+pub mod threads;
 
 use std::path::{Path, PathBuf};
 

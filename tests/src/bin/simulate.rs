@@ -6,6 +6,7 @@
     reason = "a program of the tests: it prints and has a clock"
 )]
 
+use std::ops::ControlFlow;
 use std::process::ExitCode;
 use std::sync::Mutex;
 use std::sync::atomic::{AtomicU64, Ordering};
@@ -13,7 +14,8 @@ use std::time::Instant;
 
 use clap::Parser;
 use deltaonce::fault::CommitRule;
-use deltaonce_tests::simulation::{shrink, simulate};
+use deltaonce_tests::simulation::{Report, shrink, simulate};
+use deltaonce_tests::threads::{each, of_this_machine};
 
 /// Simulates writers, other tools and a store that fails, and holds the table against an oracle.
 #[derive(Debug, Parser)]
@@ -31,7 +33,7 @@ struct Arguments {
     #[arg(long, value_parser = rule)]
     without: Option<CommitRule>,
     /// How many schedules run at a time.
-    #[arg(long, default_value_t = std::thread::available_parallelism().map_or(1, usize::from))]
+    #[arg(long, default_value_t = of_this_machine())]
     threads: usize,
     /// How many runs may be spent on making a failing schedule short.
     #[arg(long, default_value_t = 400)]
@@ -48,44 +50,33 @@ fn main() -> ExitCode {
     // What a schedule's panic says is part of its report.
     std::panic::set_hook(Box::new(|_| {}));
     let start = Instant::now();
-    let (next, held) = (AtomicU64::new(0), AtomicU64::new(0));
+    let held = AtomicU64::new(0);
     let printing = Mutex::new(());
-    std::thread::scope(|scope| {
-        for _ in 0..arguments.threads {
-            scope.spawn(|| {
-                loop {
-                    let number = next.fetch_add(1, Ordering::Relaxed);
-                    if number >= arguments.seeds {
-                        return;
-                    }
-                    let seed = arguments.first_seed + number;
-                    let report = simulate(seed, arguments.without, None);
-                    let lock = || printing.lock();
-                    match &report.broken {
-                        None => {
-                            held.fetch_add(1, Ordering::Relaxed);
-                            if arguments.story {
-                                let _alone = lock();
-                                println!("seed {seed}\n  {}", report.story.join("\n  "));
-                            }
-                        }
-                        Some(_) => {
-                            let short = shrink(seed, arguments.without, report, arguments.shrink);
-                            let _alone = lock();
-                            println!("seed {seed}: {}", short.broken.as_deref().unwrap_or_default());
-                            println!("  {}", short.story.join("\n  "));
-                            let without = arguments.without.map(|rule| format!(" --without {rule:?}"));
-                            println!(
-                                "  again: cargo run --release -p deltaonce-tests --bin simulate -- --first-seed {seed}{}",
-                                without.unwrap_or_default()
-                            );
-                        }
-                    }
-                }
-            });
+    let seeds = arguments.first_seed..arguments.first_seed.saturating_add(arguments.seeds);
+    each(seeds, arguments.threads, |seed| {
+        let report = simulate(seed, arguments.without, None);
+        if report.broken.is_some() {
+            let short = shrink(seed, arguments.without, report, arguments.shrink);
+            let _alone = printing.lock();
+            tell(&short, seed, arguments.without);
+        } else {
+            held.fetch_add(1, Ordering::Relaxed);
+            if arguments.story {
+                let _alone = printing.lock();
+                println!("seed {seed}\n  {}", report.story.join("\n  "));
+            }
         }
+        ControlFlow::Continue(())
     });
     let held = held.into_inner();
     println!("{held} of {} schedules hold ({:.1} s)", arguments.seeds, start.elapsed().as_secs_f64());
     if held == arguments.seeds { ExitCode::SUCCESS } else { ExitCode::FAILURE }
+}
+
+/// What was broken, how it came to that, and how to see it again.
+fn tell(report: &Report, seed: u64, without: Option<CommitRule>) {
+    println!("seed {seed}: {}", report.broken.as_deref().unwrap_or_default());
+    println!("  {}", report.story.join("\n  "));
+    let without = without.map(|rule| format!(" --without {rule:?}")).unwrap_or_default();
+    println!("  again: cargo run --release -p deltaonce-tests --bin simulate -- --first-seed {seed}{without}");
 }

@@ -1,7 +1,7 @@
 //! A table in memory or on disk, with things beside it that no load may touch.
 
 use std::collections::BTreeMap;
-use std::sync::{Arc, LazyLock};
+use std::sync::Arc;
 
 use bytes::Bytes;
 use deltaonce::{Error, ErrorKind, Location, Receipt, Table};
@@ -14,6 +14,7 @@ use tempfile::TempDir;
 
 use crate::host::SteppingHost;
 use crate::ledger::Ledger;
+use crate::memory::s3_address;
 
 /// Objects of a bucket by their path. The table is `t`.
 pub(super) type Objects = BTreeMap<String, Bytes>;
@@ -24,15 +25,6 @@ pub(super) struct Lake {
     store: Arc<dyn ObjectStore>,
     location: Location,
     folder: Option<Arc<TempDir>>,
-}
-
-/// The address of every table in memory. Made once, since a client for S3 takes a while to make, and is not used here.
-fn s3_address() -> Location {
-    static ADDRESS: LazyLock<Location> = LazyLock::new(|| {
-        let options = ["access_key_id", "secret_access_key", "region"].map(|name| (name.to_owned(), "none".to_owned()));
-        Location::parse("s3://lake/t", options).expect("the address is one")
-    });
-    ADDRESS.clone()
 }
 
 impl Lake {

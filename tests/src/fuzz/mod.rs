@@ -19,12 +19,12 @@ mod sample;
 mod scope;
 mod text;
 
-use std::any::Any;
 use std::panic::AssertUnwindSafe;
 use std::sync::Mutex;
 
 use futures::FutureExt;
 
+use crate::panics::words_of;
 use random::Random;
 
 /// What is fuzzed.
@@ -135,14 +135,11 @@ pub async fn run(target: Target, seed: u64, aloud: bool) -> Result<(), Failure> 
         Ok(Ok(())) if panics.is_empty() => return Ok(()),
         Ok(Ok(())) => panics.join("\n"),
         Ok(Err(what)) => [what].into_iter().chain(panics).collect::<Vec<_>>().join("\n"),
-        Err(panic) => [said(panic.as_ref())].into_iter().chain(panics).collect::<Vec<_>>().join("\n"),
+        Err(panic) => {
+            [format!("panicked: {}", words_of(panic.as_ref()))].into_iter().chain(panics).collect::<Vec<_>>().join("\n")
+        }
     };
     Err(Failure { what, input: case.notes })
-}
-
-fn said(panic: &(dyn Any + Send)) -> String {
-    let text = panic.downcast_ref::<String>().map(String::as_str).or_else(|| panic.downcast_ref::<&str>().copied());
-    format!("panicked: {}", text.unwrap_or("without a word"))
 }
 
 async fn run_case(target: Target, case: &mut Case) -> Result<(), String> {

@@ -91,25 +91,21 @@ fn chain(random: &mut Random, depth: usize) -> Condition {
         groups.last_mut().expect("there is a group").push(part);
     }
     new(sql, move |row| {
-        let and = |group: &Vec<Condition>| {
-            let truths: Vec<_> = group.iter().map(|part| (part.truth)(row)).collect();
-            if truths.contains(&Some(false)) {
-                Some(false)
-            } else if truths.contains(&None) {
-                None
-            } else {
-                Some(true)
-            }
-        };
-        let truths: Vec<_> = groups.iter().map(and).collect();
-        if truths.contains(&Some(true)) {
-            Some(true)
-        } else if truths.contains(&None) {
-            None
-        } else {
-            Some(false)
-        }
+        let and = |group: &Vec<Condition>| decided_by(false, group.iter().map(|part| (part.truth)(row)));
+        decided_by(true, groups.iter().map(and))
     })
+}
+
+/// AND is decided by one that is false, OR by one that is true; else one that is not known leaves it unknown.
+fn decided_by(truth: bool, truths: impl Iterator<Item = Option<bool>>) -> Option<bool> {
+    let truths: Vec<_> = truths.collect();
+    if truths.contains(&Some(truth)) {
+        Some(truth)
+    } else if truths.contains(&None) {
+        None
+    } else {
+        Some(!truth)
+    }
 }
 
 /// A condition that needs no parentheses beside AND and OR.

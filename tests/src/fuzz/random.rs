@@ -1,6 +1,8 @@
 //! A small generator of numbers: the same seed, the same series, on every machine.
 
-/// SplitMix64 (Steele, Lea and Flood, 2014).
+use crate::chance::scattered;
+
+/// SplitMix64.
 #[derive(Debug, Clone)]
 pub(super) struct Random(u64);
 
@@ -16,10 +18,7 @@ impl Random {
     /// Any number.
     pub(super) fn next(&mut self) -> u64 {
         self.0 = self.0.wrapping_add(0x9e37_79b9_7f4a_7c15);
-        let mut z = self.0;
-        z = (z ^ (z >> 30)).wrapping_mul(0xbf58_476d_1ce4_e5b9);
-        z = (z ^ (z >> 27)).wrapping_mul(0x94d0_49bb_1331_11eb);
-        z ^ (z >> 31)
+        scattered(self.0)
     }
 
     /// A number below `bound`, which is not 0.

@@ -5,6 +5,8 @@
 use std::collections::BTreeSet;
 use std::sync::{Arc, Mutex};
 
+use crate::chance::scattered;
+
 /// Answers questions of chance by their names.
 #[derive(Debug, Clone)]
 pub(super) struct Dice {
@@ -73,11 +75,4 @@ impl Dice {
     pub(super) fn happened(&self) -> BTreeSet<String> {
         self.happened.lock().expect("nobody panicked").clone()
     }
-}
-
-/// A one-to-one mapping that scatters neighbours.
-fn scattered(mut n: u64) -> u64 {
-    n = (n ^ (n >> 30)).wrapping_mul(0xbf58_476d_1ce4_e5b9);
-    n = (n ^ (n >> 27)).wrapping_mul(0x94d0_49bb_1331_11eb);
-    n ^ (n >> 31)
 }

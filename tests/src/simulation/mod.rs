@@ -17,16 +17,16 @@ mod sea;
 mod shrink;
 mod store;
 
-use std::any::Any;
-use std::collections::BTreeSet;
-use std::ops::RangeInclusive;
+use std::collections::{BTreeMap, BTreeSet};
+use std::ops::{ControlFlow, Range};
 use std::panic::AssertUnwindSafe;
-use std::sync::atomic::{AtomicU64, Ordering};
-use std::sync::{LazyLock, Mutex};
+use std::sync::Mutex;
 
-use deltaonce::Location;
 use deltaonce::fault::CommitRule;
 
+use crate::memory::s3_address;
+use crate::panics::words_of;
+use crate::threads::{each, of_this_machine};
 use dice::Dice;
 pub use shrink::shrink;
 
@@ -52,7 +52,7 @@ pub fn simulate(seed: u64, broken: Option<CommitRule>, only: Option<BTreeSet<Str
         None => Dice::new(seed),
     };
     let asked = dice.clone();
-    let run = match std::panic::catch_unwind(AssertUnwindSafe(|| run::run(dice, &ADDRESS, broken))) {
+    let run = match std::panic::catch_unwind(AssertUnwindSafe(|| run::run(dice, &s3_address(), broken))) {
         Ok(run) => run,
         Err(panic) => {
             let broken = Some(words_of(panic.as_ref()));
@@ -67,40 +67,20 @@ pub fn simulate(seed: u64, broken: Option<CommitRule>, only: Option<BTreeSet<Str
     Report { story: run.sea.story(), objects: run.sea.objects(), events: asked.happened(), broken }
 }
 
-/// The first of `seeds` whose schedule breaks a promise, with what happened; several are run at a time.
+/// The first of `seeds` whose schedule breaks a promise, with what happened.
+///
+/// # Panics
+/// Where a thread of its own does.
 #[must_use]
-pub fn first_broken(seeds: RangeInclusive<u64>, broken: Option<CommitRule>) -> Option<(u64, Report)> {
-    let next = AtomicU64::new(*seeds.start());
-    let found: Mutex<Option<(u64, Report)>> = Mutex::new(None);
-    std::thread::scope(|scope| {
-        for _ in 0..std::thread::available_parallelism().map_or(1, usize::from) {
-            scope.spawn(|| {
-                loop {
-                    let seed = next.fetch_add(1, Ordering::Relaxed);
-                    let lock = || found.lock().expect("nobody panicked");
-                    if !seeds.contains(&seed) || lock().as_ref().is_some_and(|(found, _)| *found < seed) {
-                        return;
-                    }
-                    let report = simulate(seed, broken, None);
-                    let mut found = lock();
-                    if report.broken.is_some() && found.as_ref().is_none_or(|(found, _)| seed < *found) {
-                        *found = Some((seed, report));
-                    }
-                }
-            });
+pub fn first_broken(seeds: Range<u64>, broken: Option<CommitRule>) -> Option<(u64, Report)> {
+    let found = Mutex::new(BTreeMap::new());
+    each(seeds, of_this_machine(), |seed| {
+        let report = simulate(seed, broken, None);
+        if report.broken.is_none() {
+            return ControlFlow::Continue(());
         }
+        found.lock().expect("nobody panicked").insert(seed, report);
+        ControlFlow::Break(())
     });
-    found.into_inner().expect("nobody panicked")
-}
-
-/// The address of every simulated table. Made once, since a client for S3 takes a while to make, and is not used here.
-static ADDRESS: LazyLock<Location> = LazyLock::new(|| {
-    let options = ["access_key_id", "secret_access_key", "region"].map(|name| (name.to_owned(), "none".to_owned()));
-    Location::parse("s3://lake/t", options).expect("the address is one")
-});
-
-/// What a panic says.
-fn words_of(panic: &(dyn Any + Send)) -> String {
-    let words = panic.downcast_ref::<String>().map(String::as_str).or_else(|| panic.downcast_ref::<&str>().copied());
-    words.unwrap_or("a panic without words").to_owned()
+    found.into_inner().expect("nobody panicked").pop_first()
 }

@@ -16,6 +16,7 @@ use super::host::SimulatedHost;
 use super::jobs::Job;
 use super::sea::Sea;
 use super::store::SimulatedStore;
+use crate::panics::words_of;
 
 /// Real time after which a process that neither calls nor ends is taken for hung.
 const HUNG: Duration = Duration::from_secs(120);
@@ -180,7 +181,7 @@ impl Process {
             let ended = match runtime.block_on(AssertUnwindSafe(load).catch_unwind()) {
                 Ok(Ok(receipt)) => Ended::Done(Box::new(receipt)),
                 Ok(Err(error)) => Ended::Failed { kind: error.kind(), text: error.to_string() },
-                Err(panic) => Ended::Panicked(super::words_of(panic.as_ref())),
+                Err(panic) => Ended::Panicked(words_of(panic.as_ref())),
             };
             drop(runtime);
             own.end(ended);

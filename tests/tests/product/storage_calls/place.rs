@@ -1,12 +1,13 @@
 //! Where a table under test lies, and what is done to it.
 
-use std::sync::{Arc, LazyLock};
+use std::sync::Arc;
 
 use bytes::Bytes;
 use deltaonce::fault::{FailingStore, Plan};
 use deltaonce::{Load, Location, Receipt, Result, Source, Table};
 use deltaonce_tests::host::SteppingHost;
 use deltaonce_tests::ledger::Ledger;
+use deltaonce_tests::memory::s3_address;
 use futures::TryStreamExt;
 use object_store::local::LocalFileSystem;
 use object_store::memory::InMemory;
@@ -28,15 +29,6 @@ pub(super) enum Medium {
 /// A table's objects, to start many tests from.
 #[derive(Debug, Clone, Default)]
 pub(super) struct Objects(Vec<(Path, Bytes)>);
-
-/// The address of every table in memory. Made once, since a client for S3 takes a while to make, and is not used here.
-fn s3_address() -> Location {
-    static ADDRESS: LazyLock<Location> = LazyLock::new(|| {
-        let options = ["access_key_id", "secret_access_key", "region"].map(|name| (name.to_owned(), "none".to_owned()));
-        Location::parse("s3://lake/t", options).unwrap()
-    });
-    ADDRESS.clone()
-}
 
 /// One table, with the plan that its store obeys.
 #[derive(Debug, Clone)]
