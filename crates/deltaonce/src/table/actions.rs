@@ -106,14 +106,19 @@ impl AddFile {
         location(&self.path)
     }
 
-    /// Rows in the file by its statistics, those that a deletion vector masks not counted; none where they do not say.
-    pub(crate) fn num_records(&self) -> Option<u64> {
+    /// Rows in the file by its statistics, those that a deletion vector masks included; none where they do not say.
+    pub(crate) fn physical_records(&self) -> Option<u64> {
         #[derive(Deserialize)]
         #[serde(rename_all = "camelCase")]
         struct NumRecords {
             num_records: u64,
         }
-        let physical = serde_json::from_str::<NumRecords>(self.stats.as_deref()?).ok()?.num_records;
+        Some(serde_json::from_str::<NumRecords>(self.stats.as_deref()?).ok()?.num_records)
+    }
+
+    /// Rows in the file by its statistics, those that a deletion vector masks not counted; none where they do not say.
+    pub(crate) fn num_records(&self) -> Option<u64> {
+        let physical = self.physical_records()?;
         let masked = self.deletion_vector.as_ref().map_or(0, |vector| vector.cardinality.unsigned_abs());
         physical.checked_sub(masked)
     }

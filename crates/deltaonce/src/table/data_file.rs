@@ -69,14 +69,17 @@ impl AsyncFileReader for DataFile {
     }
 }
 
+/// Where `what` belongs to a snapshot and is not there any more.
+pub(crate) fn missing(what: &str) -> Error {
+    Error::retryable(format!("{what} is in the table's log but not in its storage")).hint(
+        "it may have been vacuumed while this load ran: run the load again; if that does not help, the table has lost data",
+    )
+}
+
 /// What a failure to read the data file at `path` (as the log says it) means to the load.
 pub(crate) fn unreadable(path: &str, error: ParquetError) -> Error {
     match stored(&error) {
-        Some(object_store::Error::NotFound { .. }) => {
-            Error::retryable(format!("data file '{path}' is in the table's log but not in its storage")).hint(
-                "it may have been vacuumed while this load ran: run the load again; if that does not help, the table has lost data",
-            )
-        }
+        Some(object_store::Error::NotFound { .. }) => missing(&format!("data file '{path}'")),
         Some(store) => failure::explain(failure::diagnose(store), &format!("the data file '{path}'"), "read"),
         None => Error::unsupported(format!("data file '{path}' could not be read as Parquet")),
     }

@@ -5,6 +5,7 @@ pub(crate) mod columns;
 pub(crate) mod create;
 pub(crate) mod data_file;
 pub(crate) mod definition;
+pub(crate) mod deletion_vector;
 pub(crate) mod features;
 pub(crate) mod history;
 pub(crate) mod recorded;
