@@ -194,7 +194,7 @@ async fn get(store: &Arc<dyn ObjectStore>, object: &Path, range: Range<u64>, fil
     let short = |has: u64| {
         Error::unsupported(format!("{} should end at byte {end} of '{object}', which has {has} bytes", of(file)))
     };
-    // One range at a time: of several, object stores allocate what is asked and cut what is not there.
+    // `get_ranges` would allocate by the log's numbers, and may panic where the object is shorter than they say.
     match store.get_range(object, start..end).await {
         Ok(bytes) if bytes.len() as u64 == end - start => Ok(bytes),
         Ok(bytes) => Err(short(start + bytes.len() as u64)),
@@ -245,8 +245,8 @@ fn decode(data: &[u8]) -> Result<RoaringTreemap, String> {
         }
         least = key + 1;
         rest = bitmap;
-        let bitmap =
-            RoaringBitmap::deserialize_from(&mut rest).map_err(|e| format!("is damaged: bitmap {key} is none: {e}"))?;
+        let bitmap = RoaringBitmap::deserialize_from(&mut rest)
+            .map_err(|e| format!("is damaged: bitmap {key} cannot be read: {e}"))?;
         if !bitmap.is_empty() {
             bitmaps.push((key, bitmap));
         }
@@ -274,7 +274,8 @@ impl Draft {
         let mut set = set.clone();
         set.optimize();
         let bytes = 4 + set.serialized_size();
-        let large = || Error::unsupported(format!("a deletion vector would have {bytes} bytes, too many for the format"));
+        let large =
+            || Error::unsupported(format!("a deletion vector would have {bytes} bytes, too many for the format"));
         let size = i32::try_from(bytes).map_err(|_| large())?;
         let offset = i32::try_from(self.bytes.len()).map_err(|_| large())?;
         if set.max().is_some_and(|last| i64::try_from(last).is_err()) {
