@@ -32,6 +32,14 @@ const GROUP_BYTES: usize = 64 * 1024 * 1024;
 /// Values that the Parquet writer takes at a time; fewer cost time. Wide values end a page before that.
 const WRITE_BATCH: usize = 8192;
 
+/// How often a Bloom filter may say that a value could be there which is not.
+const BLOOM_FALSE_POSITIVES: f64 = 0.01;
+
+/// Distinct values that a Bloom filter has room for. It is held with that room until its row group ends, when it shrinks to
+/// what its values need; so with partitions, of which many are open, there is less of it.
+const BLOOM_VALUES: usize = GROUP_ROWS;
+const PARTITIONED_BLOOM_VALUES: usize = 64 * 1024;
+
 /// Bytes at which a page ends. An open page is held as it is, not yet compressed, and with partitions there are many.
 const PAGE_BYTES: usize = 1024 * 1024;
 const PARTITIONED_PAGE_BYTES: usize = 64 * 1024;
@@ -90,6 +98,10 @@ impl Files {
         if self.partitioning.is_partitioned() { PARTITIONED_PAGE_BYTES } else { PAGE_BYTES }
     }
 
+    fn bloom_values(&self) -> u64 {
+        (if self.partitioning.is_partitioned() { PARTITIONED_BLOOM_VALUES } else { BLOOM_VALUES }) as u64
+    }
+
     fn properties(&self, plain: &[String]) -> WriterProperties {
         let mut properties = WriterProperties::builder()
             .set_created_by(format!("deltaonce version {}", env!("CARGO_PKG_VERSION")))
@@ -103,6 +115,12 @@ impl Files {
             .set_max_row_group_bytes(Some(GROUP_BYTES));
         for column in plain {
             properties = properties.set_column_dictionary_enabled(ColumnPath::new(vec![column.clone()]), false);
+        }
+        for column in &self.settings.bloom {
+            let path = ColumnPath::new(vec![column.clone()]);
+            properties = properties
+                .set_column_bloom_filter_fpp(path.clone(), BLOOM_FALSE_POSITIVES)
+                .set_column_bloom_filter_max_ndv(path, self.bloom_values());
         }
         properties.build()
     }

@@ -10,7 +10,7 @@ mod dictionary;
 mod file;
 mod partition;
 mod path;
-mod settings;
+pub(crate) mod settings;
 mod stats;
 mod text;
 mod upload;
@@ -78,7 +78,7 @@ impl Stager {
         host: Arc<dyn Host>,
         parallelism: usize,
     ) -> Result<Self> {
-        let settings = Settings::new(properties)?;
+        let settings = Settings::new(schema, properties)?;
         let partitioning = Arc::new(Partitioning::new(schema)?);
         let stats = StatsPlan::new(partitioning.file_schema(), &settings.indexed);
         let files = Files { table, store, settings, partitioning, stats, host, begun: AtomicU64::new(0) };

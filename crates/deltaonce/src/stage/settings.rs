@@ -5,11 +5,14 @@ use std::collections::BTreeMap;
 use parquet::basic::{Compression, GzipLevel, ZstdLevel};
 
 use crate::error::{Error, Result};
+use crate::table::schema::TableSchema;
 
 const TARGET_FILE_SIZE: &str = "delta.targetFileSize";
 const COMPRESSION: &str = "delta.parquet.compression.codec";
 const INDEXED_COLUMNS: &str = "delta.dataSkippingNumIndexedCols";
 const STATS_COLUMNS: &str = "delta.dataSkippingStatsColumns";
+/// The columns of which data files hold a Bloom filter, separated by commas.
+pub(crate) const BLOOM_COLUMNS: &str = "deltaonce.bloomFilterColumns";
 
 const DEFAULT_TARGET: u64 = 128 * 1024 * 1024;
 const DEFAULT_INDEXED: usize = 32;
@@ -23,6 +26,8 @@ pub(super) struct Settings {
     /// The end of a file's name, compression included, as other writers name it.
     pub(super) suffix: &'static str,
     pub(super) indexed: Indexed,
+    /// Columns with a Bloom filter.
+    pub(super) bloom: Vec<String>,
 }
 
 /// Which columns have statistics in the log.
@@ -39,8 +44,9 @@ impl Settings {
     /// Reads the table's properties; those of others are ignored.
     ///
     /// # Errors
-    /// `Invalid` for a property whose value cannot be read, `Unsupported` for a codec that is not written here.
-    pub(super) fn new(properties: &BTreeMap<String, String>) -> Result<Self> {
+    /// `Invalid` for a property whose value cannot be read or names a column that it cannot be about, `Unsupported` for a
+    /// codec that is not written here.
+    pub(super) fn new(schema: &TableSchema, properties: &BTreeMap<String, String>) -> Result<Self> {
         let target = match properties.get(TARGET_FILE_SIZE) {
             None => DEFAULT_TARGET,
             Some(text) => {
@@ -74,8 +80,43 @@ impl Settings {
                 _ => return Err(invalid(INDEXED_COLUMNS, text, "a count of columns, or -1 for all")),
             },
         };
-        Ok(Self { target, compression, suffix, indexed })
+        let bloom = properties.get(BLOOM_COLUMNS).map_or(Ok(Vec::new()), |text| bloom_columns(schema, text))?;
+        Ok(Self { target, compression, suffix, indexed, bloom })
     }
+}
+
+/// Whether data files of a table with these columns can be written as `properties` say.
+///
+/// # Errors
+/// `Invalid` for a property whose value cannot be read or names a column that it cannot be about, `Unsupported` for a codec
+/// that is not written here.
+pub(crate) fn check(schema: &TableSchema, properties: &BTreeMap<String, String>) -> Result<()> {
+    Settings::new(schema, properties).map(|_| ())
+}
+
+fn bloom_columns(schema: &TableSchema, text: &str) -> Result<Vec<String>> {
+    const NO_COLUMN: &str = "is not a column of the table; a name with a dot or a comma in it stands in backticks";
+    let paths =
+        column_paths(text).ok_or_else(|| invalid(BLOOM_COLUMNS, text, "a list of columns separated by commas"))?;
+    let mut columns = Vec::with_capacity(paths.len());
+    for path in paths {
+        let why_not = match path.as_slice() {
+            [name] => match schema.column(name) {
+                None => NO_COLUMN,
+                Some(field) if field.data_type().is_nested() => "is nested",
+                Some(_) if schema.is_partition_column(name) => "is a partition column, which data files do not hold",
+                Some(_) => {
+                    columns.push(name.clone());
+                    continue;
+                }
+            },
+            [first, ..] if schema.column(first).is_none() => NO_COLUMN,
+            _ => "lies within a column",
+        };
+        let name = path.join(".");
+        return Err(Error::invalid(format!("the table property {BLOOM_COLUMNS} names '{name}', which {why_not}")));
+    }
+    Ok(columns)
 }
 
 fn invalid(property: &str, text: &str, wanted: &str) -> Error {
@@ -139,10 +180,45 @@ fn finished(name: &mut String) -> Option<String> {
 
 #[cfg(test)]
 mod tests {
+    use arrow::datatypes::{DataType, Field, Schema};
+
     use super::*;
 
+    /// The settings of a table with a column of every sort that matters.
     fn settings(properties: &[(&str, &str)]) -> Result<Settings> {
-        Settings::new(&properties.iter().map(|(k, v)| ((*k).to_owned(), (*v).to_owned())).collect())
+        let field = |name: &str, data_type| Field::new(name, data_type, true);
+        let columns = vec![
+            field("id", DataType::Int64),
+            field("a.b", DataType::Utf8),
+            field("st", DataType::Struct(vec![field("a", DataType::Int64)].into())),
+            field("ar", DataType::new_list(DataType::Int64, true)),
+            field("day", DataType::Date32),
+        ];
+        let schema = TableSchema::new(Schema::new(columns).into(), vec!["day".to_owned()]);
+        Settings::new(&schema, &properties.iter().map(|(k, v)| ((*k).to_owned(), (*v).to_owned())).collect())
+    }
+
+    #[test]
+    fn bloom_filters_are_of_columns_that_data_files_hold() {
+        let bloom = |text: &str| settings(&[(BLOOM_COLUMNS, text)]).map(|settings| settings.bloom);
+        assert_eq!(settings(&[]).unwrap().bloom, [""; 0]);
+        assert_eq!(bloom("").unwrap(), [""; 0]);
+        assert_eq!(bloom("id, `a.b`").unwrap(), ["id", "a.b"]);
+        for (text, name, why) in [
+            ("id,nothing", "'nothing'", "is not a column"),
+            ("ID", "'ID'", "is not a column"),
+            ("a.b", "'a.b'", "is not a column"),
+            ("st", "'st'", "is nested"),
+            ("ar", "'ar'", "is nested"),
+            ("st.a", "'st.a'", "lies within a column"),
+            ("day", "'day'", "is a partition column"),
+            ("id,,day", "'id,,day'", "is not a list of columns"),
+            ("`id", "'`id'", "is not a list of columns"),
+        ] {
+            let error = bloom(text).unwrap_err();
+            assert_eq!(error.kind(), crate::ErrorKind::Invalid);
+            assert!(error.message().contains(name) && error.message().contains(why), "{text}: {error}");
+        }
     }
 
     #[test]

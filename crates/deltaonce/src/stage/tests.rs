@@ -18,6 +18,7 @@ use object_store::{
     PutMultipartOptions, PutOptions, PutPayload, PutResult, UploadPart,
 };
 use parquet::arrow::arrow_reader::ParquetRecordBatchReaderBuilder;
+use parquet::bloom_filter::Sbbf;
 use parquet::file::metadata::ParquetMetaData;
 use serde_json::{Value as Json, json};
 
@@ -554,5 +555,53 @@ impl ObjectStore for Failing {
 
     async fn copy_opts(&self, from: &Path, to: &Path, options: CopyOptions) -> object_store::Result<()> {
         self.inner.copy_opts(from, to, options).await
+    }
+}
+
+/// The Bloom filter of a column of a file's first row group.
+async fn bloom(table: &Table, add: &AddFile, column: usize) -> Option<Sbbf> {
+    let bytes = table.store.get(&add.location().unwrap()).await.unwrap().bytes().await.unwrap();
+    let footer = table.read(add).await.0;
+    Sbbf::read_from_column_chunk(footer.row_group(0).column(column), &bytes).unwrap()
+}
+
+#[tokio::test]
+async fn a_bloom_filter_tells_what_is_not_in_a_file() {
+    let table = Table::new();
+    let rows = batch([
+        ("n", Arc::new(Int64Array::from_iter_values((0..20_000).map(|n| n * 2))) as ArrayRef),
+        (
+            "a.b",
+            Arc::new(StringArray::from_iter((0..20_000).map(|n| (n % 3 > 0).then(|| format!("k{n}"))))) as ArrayRef,
+        ),
+        ("flag", Arc::new(BooleanArray::from_iter((0..20_000).map(|_| Some(true)))) as ArrayRef),
+        ("rest", Arc::new(Int64Array::from_iter_values(0..20_000)) as ArrayRef),
+    ]);
+    let stager = table.stager(&rows, &[], &[("deltaonce.bloomFilterColumns", "n, `a.b`, flag")]).unwrap();
+    let adds = stager.write(batches(vec![rows])).await.unwrap();
+    let numbers = bloom(&table, &adds[0], 0).await.unwrap();
+    assert!((0..20_000_i64).all(|n| numbers.check(&(n * 2))), "what is there is never ruled out");
+    let wrong = (0..20_000_i64).filter(|n| numbers.check(&(n * 2 + 1))).count();
+    assert!(wrong < 400, "{wrong} of 20000 are not ruled out");
+    let texts = bloom(&table, &adds[0], 1).await.unwrap();
+    assert!(texts.check("k1") && !texts.check("k20001"));
+    assert!(bloom(&table, &adds[0], 2).await.unwrap().check(&true));
+    assert!(bloom(&table, &adds[0], 3).await.is_none());
+}
+
+#[tokio::test]
+async fn a_bloom_filter_is_no_larger_than_its_values_need() {
+    for (partition_by, rows) in [(&[][..], 12), (&["p"], 12), (&[], 50_000)] {
+        let table = Table::new();
+        let rows = batch([
+            ("n", noise(rows, 7).column(0).clone()),
+            ("p", Arc::new(StringArray::from_iter_values((0..rows).map(|_| "x"))) as ArrayRef),
+        ]);
+        let stager = table.stager(&rows, partition_by, &[("deltaonce.bloomFilterColumns", "n")]).unwrap();
+        let adds = stager.write(batches(vec![rows.clone()])).await.unwrap();
+        let footer = table.read(&adds[0]).await.0;
+        let bytes = footer.row_group(0).column(0).bloom_filter_length().unwrap();
+        let fits = 64 + 4 * i32::try_from(rows.num_rows()).unwrap();
+        assert!(bytes <= fits, "{bytes} bytes for {} values", rows.num_rows());
     }
 }
