@@ -1,5 +1,7 @@
 //! The pipeline: one load from its source to its receipt.
 
+mod alter;
+
 use std::collections::BTreeMap;
 use std::sync::Arc;
 use std::sync::atomic::Ordering;

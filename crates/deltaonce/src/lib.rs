@@ -17,7 +17,7 @@ pub(crate) mod table;
 
 pub use error::{Error, ErrorKind, Result};
 pub use host::{Host, SystemHost};
-pub use load::{Contract, Identity, Load, NullKeys, Order, OrderColumn, Scope, TableSpec};
+pub use load::{Contract, Identity, Load, NullKeys, Order, OrderColumn, Properties, Scope, TableSpec};
 pub use receipt::{ByteCounts, FileCounts, Outcome, Receipt, RowCounts};
 pub use source::{CsvOptions, Format, Source};
 pub use stop::Stop;

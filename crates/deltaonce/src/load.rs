@@ -207,6 +207,50 @@ pub struct TableSpec {
     pub properties: Vec<(String, String)>,
 }
 
+/// Table properties to set, each to its value.
+#[derive(Debug, Clone, PartialEq, Eq, Serialize, Deserialize)]
+pub struct Properties {
+    /// Names and values.
+    pub set: Vec<(String, String)>,
+    /// Free text kept in the log entry and on the receipt, to find a run again.
+    #[serde(default)]
+    pub run_id: Option<String>,
+    /// How long the commit may go on trying before it ends as retryable or unknown.
+    #[serde(default = "Load::default_deadline")]
+    pub deadline: Duration,
+}
+
+impl Properties {
+    /// These properties, each to its value.
+    #[must_use]
+    pub fn new<K: Into<String>, V: Into<String>>(set: impl IntoIterator<Item = (K, V)>) -> Self {
+        Self {
+            set: set.into_iter().map(|(key, value)| (key.into(), value.into())).collect(),
+            run_id: None,
+            deadline: Load::default_deadline(),
+        }
+    }
+
+    /// Names the run in the log entry and on the receipt.
+    #[must_use]
+    pub fn run_id(mut self, run_id: impl Into<String>) -> Self {
+        self.run_id = Some(run_id.into());
+        self
+    }
+
+    /// Says how long the commit may go on trying.
+    #[must_use]
+    pub fn deadline(mut self, deadline: Duration) -> Self {
+        self.deadline = deadline;
+        self
+    }
+
+    /// A load without rows that runs as this does.
+    pub(crate) fn carrier(&self) -> Load {
+        Load { run_id: self.run_id.clone(), ..Load::append().deadline(self.deadline) }
+    }
+}
+
 impl Load {
     fn of(contract: Contract) -> Self {
         Self {

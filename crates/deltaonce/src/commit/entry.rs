@@ -15,7 +15,7 @@ pub(crate) const ENGINE: &str = concat!("deltaonce/", env!("CARGO_PKG_VERSION"))
 #[derive(Debug, Clone)]
 pub(crate) struct Draft {
     pub(crate) info: Info,
-    /// Only in the entry that creates a table.
+    /// Only in an entry that creates a table or changes what it is.
     pub(crate) protocol: Option<Protocol>,
     pub(crate) metadata: Option<MetaData>,
     pub(crate) txns: Vec<Txn>,

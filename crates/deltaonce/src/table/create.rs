@@ -5,10 +5,11 @@ use std::collections::BTreeMap;
 use arrow::datatypes::Schema;
 use delta_kernel::engine::arrow_conversion::TryIntoArrow;
 use deltalake::kernel::{DataType, StructType};
+use serde_json::Map;
 
-use super::columns;
 use super::definition::{Definition, Format, MetaData, Protocol};
 use super::schema::TableSchema;
+use super::{columns, properties, protocol};
 use crate::error::{Error, Result};
 use crate::load::TableSpec;
 use crate::prepare::constraints::Constraints;
@@ -30,25 +31,29 @@ impl Definition {
         };
         check_partition_columns(table, &schema, &spec.partition_by)?;
         check_metadata(table, &schema)?;
-        let configuration: BTreeMap<String, String> = spec.properties.iter().cloned().collect();
-        configuration.iter().try_for_each(|(key, value)| check_property(key, value))?;
-        let protocol = protocol(&schema, &configuration)?;
+        let configuration = properties::collected(&spec.properties)?;
+        properties::check(&configuration)?;
+        let protocol = protocol(&schema, &configuration);
         let arrow: Schema = (&schema)
             .try_into_arrow()
             .map_err(|e| Error::internal(format!("the columns of {table} have no Arrow types")).caused_by(e))?;
         let schema_string = serde_json::to_string(&schema)
             .map_err(|e| Error::internal(format!("the columns of {table} cannot be written")).caused_by(e))?;
         let table_schema = TableSchema::new(arrow.into(), spec.partition_by.clone());
+        properties::check_columns(table, &table_schema, &configuration)?;
         Constraints::of(&table_schema, &configuration).map_err(|error| error.about(table))?;
         Ok(Self {
             protocol,
             metadata: MetaData {
                 id,
+                name: None,
+                description: None,
                 format: Format::default(),
                 schema_string,
                 partition_columns: spec.partition_by.clone(),
                 configuration,
                 created_time: Some(now),
+                other: Map::new(),
             },
             schema: table_schema,
         })
@@ -94,86 +99,13 @@ fn check_metadata(table: &str, schema: &StructType) -> Result<()> {
     Ok(())
 }
 
-fn check_property(key: &str, value: &str) -> Result<()> {
-    let wanted = match key {
-        "delta.appendOnly" | "delta.enableExpiredLogCleanup" => {
-            (!matches!(value, "true" | "false")).then_some("true or false")
-        }
-        "delta.checkpointInterval" => {
-            (!value.parse::<u32>().is_ok_and(|n| n > 0)).then_some("a number of versions from 1")
-        }
-        "delta.dataSkippingNumIndexedCols" => {
-            (!value.parse::<i64>().is_ok_and(|n| n >= -1)).then_some("a number of columns, or -1 for all")
-        }
-        "delta.deletedFileRetentionDuration"
-        | "delta.logRetentionDuration"
-        | "delta.setTransactionRetentionDuration" => {
-            (!is_interval(value)).then_some("an interval, such as 'interval 30 days'")
-        }
-        _ => None,
-    };
-    match wanted {
-        None => Ok(()),
-        Some(wanted) => Err(Error::invalid(format!("property '{key}' is '{value}'; it takes {wanted}"))),
-    }
-}
-
-/// Whether it is `interval N UNIT`, with the units that Delta's properties take.
-fn is_interval(text: &str) -> bool {
-    const UNITS: [&str; 8] = ["week", "day", "hour", "minute", "second", "millisecond", "microsecond", "nanosecond"];
-    match text.split_whitespace().collect::<Vec<_>>().as_slice() {
-        [interval, number, unit] => {
-            interval.eq_ignore_ascii_case("interval")
-                && number.parse::<u64>().is_ok()
-                && UNITS.contains(&unit.to_ascii_lowercase().trim_end_matches('s'))
-        }
-        _ => false,
-    }
-}
-
-/// Properties that this library understands on a table of its own making; others of `delta.*` may ask for more than it does.
-const PROPERTIES: [&str; 10] = [
-    "delta.appendOnly",
-    "delta.checkpointInterval",
-    "delta.dataSkippingNumIndexedCols",
-    "delta.dataSkippingStatsColumns",
-    "delta.deletedFileRetentionDuration",
-    "delta.logRetentionDuration",
-    "delta.enableExpiredLogCleanup",
-    "delta.setTransactionRetentionDuration",
-    "delta.targetFileSize",
-    "delta.parquet.compression.codec",
-];
-
 /// The least protocol that the columns and properties need.
-fn protocol(schema: &StructType, configuration: &BTreeMap<String, String>) -> Result<Protocol> {
-    let mut writer = 2;
-    for key in configuration.keys().filter(|key| key.starts_with("delta.")) {
-        if key.starts_with("delta.constraints.") {
-            writer = 3;
-        } else if !PROPERTIES.contains(&key.as_str()) {
-            return Err(Error::unsupported(format!("property '{key}' is not one that this version sets"))
-                .hint(format!("it knows delta.constraints.NAME, {}", PROPERTIES.join(", "))));
-        }
+fn protocol(schema: &StructType, configuration: &BTreeMap<String, String>) -> Protocol {
+    let mut needed = properties::needed(configuration);
+    if has_type(schema, &|data_type| *data_type == DataType::TIMESTAMP_NTZ) {
+        needed.push(&protocol::TIMESTAMP_NTZ);
     }
-    if !has_type(schema, &|data_type| *data_type == DataType::TIMESTAMP_NTZ) {
-        return Ok(Protocol {
-            min_reader_version: 1,
-            min_writer_version: writer,
-            reader_features: None,
-            writer_features: None,
-        });
-    }
-    let mut features = vec!["timestampNtz".to_owned(), "appendOnly".to_owned(), "invariants".to_owned()];
-    if writer == 3 {
-        features.push("checkConstraints".to_owned());
-    }
-    Ok(Protocol {
-        min_reader_version: 3,
-        min_writer_version: 7,
-        reader_features: Some(vec!["timestampNtz".to_owned()]),
-        writer_features: Some(features),
-    })
+    Protocol::least().supporting(&needed)
 }
 
 fn has_type(schema: &StructType, wanted: &dyn Fn(&DataType) -> bool) -> bool {

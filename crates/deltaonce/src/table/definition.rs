@@ -3,6 +3,7 @@
 use std::collections::BTreeMap;
 
 use serde::{Deserialize, Serialize};
+use serde_json::{Map, Value};
 
 use super::schema::TableSchema;
 
@@ -11,19 +12,28 @@ use super::schema::TableSchema;
 #[serde(rename_all = "camelCase")]
 pub(crate) struct MetaData {
     pub(crate) id: String,
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub(crate) name: Option<String>,
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub(crate) description: Option<String>,
     pub(crate) format: Format,
     pub(crate) schema_string: String,
     pub(crate) partition_columns: Vec<String>,
+    #[serde(default)]
     pub(crate) configuration: BTreeMap<String, String>,
     /// Milliseconds since the epoch.
-    #[serde(skip_serializing_if = "Option::is_none")]
+    #[serde(default, skip_serializing_if = "Option::is_none")]
     pub(crate) created_time: Option<i64>,
+    /// What other writers said beside that.
+    #[serde(flatten)]
+    pub(crate) other: Map<String, Value>,
 }
 
 /// How data files are encoded: always Parquet.
 #[derive(Debug, Clone, PartialEq, Serialize, Deserialize)]
 pub(crate) struct Format {
     provider: String,
+    #[serde(default)]
     options: BTreeMap<String, String>,
 }
 

@@ -8,6 +8,9 @@ pub(crate) mod definition;
 pub(crate) mod deletion_vector;
 pub(crate) mod features;
 pub(crate) mod history;
+pub(crate) mod metadata;
+pub(crate) mod properties;
+pub(crate) mod protocol;
 pub(crate) mod recorded;
 pub(crate) mod scan;
 pub(crate) mod schema;
@@ -30,7 +33,7 @@ use crate::commit::rules::CommitRule;
 use crate::commit::rules::Rules;
 use crate::error::{Error, Result};
 use crate::host::Host;
-use crate::load::{Load, TableSpec};
+use crate::load::{Load, Properties, TableSpec};
 use crate::receipt::Receipt;
 use crate::source::Source;
 use crate::stop::Stop;
@@ -133,6 +136,20 @@ impl Table {
         Run::new(self, &load).create().await
     }
 
+    /// Sets table properties, in one log entry; what they say already is left as it is.
+    ///
+    /// The entry repeats what it does not change. Where a property needs a feature that the table does not have, the entry
+    /// adds it, and with the first that a protocol version does not stand for, those that the versions so far stood for.
+    ///
+    /// # Errors
+    /// `Invalid` where there is no table, nothing to set, or a value is wrong; `Unsupported` for a property of Delta's that
+    /// this library does not set, and for a table that it does not write; `Refused` for a property that the table's rows or
+    /// columns may contradict; otherwise as [`Table::apply`].
+    pub async fn set_properties(&self, properties: &Properties) -> Result<Receipt> {
+        let load = properties.carrier();
+        Run::new(self, &load).set(properties).await
+    }
+
     /// A handle that ends this table's running loads.
     #[must_use]
     pub fn stopper(&self) -> Stop {
@@ -205,7 +222,11 @@ impl Table {
         Snapshot::latest(self.name.clone(), self.reader.clone()).await
     }
 
-    async fn existing(&self) -> Result<Snapshot> {
+    /// The latest version.
+    ///
+    /// # Errors
+    /// `Invalid` where there is no table.
+    pub(crate) async fn existing(&self) -> Result<Snapshot> {
         let missing = || Error::invalid(format!("there is no Delta table at {}", self.name));
         self.latest().await?.ok_or_else(missing)
     }

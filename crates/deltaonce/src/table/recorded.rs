@@ -48,28 +48,33 @@ pub(crate) async fn read(table: &str, log: &LogStoreRef, snapshot: &Snapshot) ->
 }
 
 async fn checkpointed(table: &str, log: &LogStoreRef, url: &str) -> Result<Vec<Txn>> {
-    let broken = |what: &str| Error::unsupported(format!("the checkpoint {url} of {table} {what}"));
-    let path = Url::parse(url)
-        .ok()
-        .and_then(|url| Path::from_url_path(url.path()).ok())
-        .ok_or_else(|| broken("is not a path this library can follow"))?;
-    let store = log.root_object_store(None);
-    let bytes = match store.get(&path).await {
-        Ok(found) => found.bytes().await,
-        Err(error) => Err(error),
-    }
-    .map_err(|e| failure::storage(table, "read the checkpoint of", e))?;
+    let bytes = checkpoint_part(table, log, url).await?;
     if url.ends_with(".json") {
         return Ok(Entry::parse(0, &bytes)?.txns);
     }
     let table_name = table.to_owned();
     let read = tokio::task::spawn_blocking(move || from_parquet(bytes)).await;
     match read {
-        Ok(txns) => txns.map_err(|e| broken(&format!("cannot be read: {e}")).caused_by(e)),
+        Ok(txns) => txns.map_err(|e| {
+            Error::unsupported(format!("the checkpoint {url} of {table} cannot be read: {e}")).caused_by(e)
+        }),
         Err(panic) => {
             Err(Error::internal(format!("reading the checkpoint of {table_name} broke off")).caused_by(panic))
         }
     }
+}
+
+/// The bytes of a checkpoint's part, which [`Snapshot::log_files`] names.
+pub(super) async fn checkpoint_part(table: &str, log: &LogStoreRef, url: &str) -> Result<Bytes> {
+    let path = Url::parse(url).ok().and_then(|url| Path::from_url_path(url.path()).ok()).ok_or_else(|| {
+        Error::unsupported(format!("the checkpoint {url} of {table} is not a path this library can follow"))
+    })?;
+    let store = log.root_object_store(None);
+    let read = match store.get(&path).await {
+        Ok(found) => found.bytes().await,
+        Err(error) => Err(error),
+    };
+    read.map_err(|e| failure::storage(table, "read the checkpoint of", e))
 }
 
 fn from_parquet(bytes: Bytes) -> parquet::errors::Result<Vec<Txn>> {

@@ -178,6 +178,11 @@ impl Snapshot {
         self.with_kernel(|kernel, engine| kernel.clone().checkpoint(engine, None).map(|_| ())).await
     }
 
+    /// The log that it was read from.
+    pub(crate) fn log(&self) -> &LogStoreRef {
+        &self.log
+    }
+
     /// What of the log this version is read from.
     pub(crate) fn log_files(&self) -> Result<LogFiles> {
         let scan = self.inner.scan_builder().build().map_err(|e| failure::delta(&self.name, "read the log of", e))?;
