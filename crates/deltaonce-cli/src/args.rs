@@ -126,10 +126,10 @@ pub(crate) fn schema_text(text: &str) -> Result<String> {
 pub(crate) struct RunArgs {
     /// Free text kept in the table's log, to find the run again
     #[arg(long, value_name = "TEXT")]
-    run_id: Option<String>,
+    pub(crate) run_id: Option<String>,
     /// How long to go on trying against other writers and failing storage, such as 90s or 5m
     #[arg(long, value_name = "TIME", default_value = "2m", value_parser = values::duration)]
-    commit_timeout: Duration,
+    pub(crate) commit_timeout: Duration,
 }
 
 #[derive(Debug, Clone, Copy, ValueEnum)]

@@ -4,7 +4,7 @@ use clap::{Parser, Subcommand};
 use deltaonce::Result;
 
 use crate::args::OutputArgs;
-use crate::commands::{append, completions, create, history, insert, merge, replace, show, txns};
+use crate::commands::{append, completions, create, history, insert, merge, replace, set, show, txns};
 use crate::render::{Report, Subject};
 use crate::session::Session;
 
@@ -52,6 +52,7 @@ pub(crate) enum Command {
     Merge(merge::Merge),
     Insert(insert::Insert),
     Create(create::Create),
+    Set(set::Set),
     Show(show::Show),
     History(history::History),
     Txns(txns::Txns),
@@ -67,6 +68,7 @@ impl Command {
             Self::Merge(command) => command.run(session).await,
             Self::Insert(command) => command.run(session).await,
             Self::Create(command) => command.run(session).await,
+            Self::Set(command) => command.run(session).await,
             Self::Show(command) => command.run(session).await,
             Self::History(command) => command.run(session).await,
             Self::Txns(command) => command.run(session).await,
@@ -82,6 +84,7 @@ impl Command {
             Self::Merge(command) => Subject::write("merge", &command.load.table),
             Self::Insert(command) => Subject::write("insert", &command.load.table),
             Self::Create(command) => Subject::write("create", &command.table),
+            Self::Set(command) => Subject::write("set", &command.table),
             Self::Show(command) => Subject::read(&command.table),
             Self::History(command) => Subject::read(&command.table),
             Self::Txns(command) => Subject::read(&command.table),

@@ -2,7 +2,7 @@ use std::fmt::Write as _;
 use std::time::Duration;
 
 use clap::{CommandFactory, Parser};
-use deltaonce::{ErrorKind, Load, NullKeys, Scope, TableSpec};
+use deltaonce::{ErrorKind, Load, NullKeys, Properties, Scope, TableSpec};
 
 use super::*;
 use crate::args::Output;
@@ -108,6 +108,35 @@ fn a_table_is_created_from_what_is_said() {
     };
     assert_eq!(create.spec().unwrap(), expected);
     assert!(usage("create t").contains("--schema <FILE|COLUMNS>"));
+}
+
+#[test]
+fn options_of_a_new_table_stand_for_properties() {
+    let line = "create t --schema a_bigint --bloom a,_`b,c` --change-data-feed --deletion-vectors --property k=v";
+    let Command::Create(create) = parse(line).unwrap().command else { panic!("not a create") };
+    let expected = [
+        ("delta.enableDeletionVectors", "true"),
+        ("delta.enableChangeDataFeed", "true"),
+        ("deltaonce.bloomFilterColumns", "a, `b,c`"),
+        ("k", "v"),
+    ];
+    let expected: Vec<_> = expected.iter().map(|(key, value)| ((*key).to_owned(), (*value).to_owned())).collect();
+    assert_eq!(create.spec().unwrap().properties, expected);
+    assert!(usage("append t a.csv --deletion-vectors").contains("unexpected argument"));
+}
+
+#[test]
+fn properties_are_set_as_given() {
+    let properties = |line: &str| match parse(line).unwrap().command {
+        Command::Set(set) => set.properties(),
+        other => panic!("{other:?} is no set"),
+    };
+    let expected = Properties::new([("delta.appendOnly", "true"), ("k", "a=b")]);
+    assert_eq!(properties("set t delta.appendOnly=true k=a=b"), expected);
+    let tuned = expected.run_id("r").deadline(Duration::from_secs(90));
+    assert_eq!(properties("set t delta.appendOnly=true k=a=b --run-id r --commit-timeout 90s"), tuned);
+    assert!(usage("set t").contains("<KEY=VALUE>"));
+    assert!(usage("set t delta.appendOnly").contains("it is not KEY=VALUE"));
 }
 
 #[test]

@@ -17,7 +17,10 @@ use crate::values;
       --schema \"order_id bigint not null, order_date date\"
   With Delta's own schema JSON, and table properties:
     deltaonce create s3://lake/silver/orders --schema orders.json \\
-      --property delta.appendOnly=true --property delta.checkpointInterval=100")]
+      --property delta.appendOnly=true --property delta.checkpointInterval=100
+  For merges by key, with what makes them quick:
+    deltaonce create lake/silver/orders --schema orders.json \\
+      --deletion-vectors --bloom order_id")]
 pub(crate) struct Create {
     #[command(flatten)]
     pub(crate) table: TableArgs,
@@ -31,6 +34,15 @@ pub(crate) struct Create {
     /// A table property; repeatable
     #[arg(long = "property", value_name = "KEY=VALUE", value_parser = values::pair, help_heading = "New table")]
     properties: Vec<(String, String)>,
+    /// Deleted and updated rows may be masked instead of writing their files anew: delta.enableDeletionVectors=true
+    #[arg(long, help_heading = "New table")]
+    deletion_vectors: bool,
+    /// Changes of rows are kept for readers of a change data feed: delta.enableChangeDataFeed=true
+    #[arg(long, help_heading = "New table")]
+    change_data_feed: bool,
+    /// Columns of which data files hold a Bloom filter: deltaonce.bloomFilterColumns=COLUMNS
+    #[arg(long, value_name = "COLUMNS", help_heading = "New table")]
+    bloom: Option<String>,
     #[command(flatten, next_help_heading = "Storage")]
     storage: StorageArgs,
 }
@@ -41,8 +53,19 @@ impl Create {
         Ok(TableSpec {
             schema: Some(schema_text(&self.schema)?),
             partition_by: self.partition_by.clone(),
-            properties: self.properties.clone(),
+            properties: self.properties(),
         })
+    }
+
+    /// The properties, those first that an option stands for.
+    fn properties(&self) -> Vec<(String, String)> {
+        let switched = |on: bool, key: &str| on.then(|| (key.to_owned(), "true".to_owned()));
+        let options = [
+            switched(self.deletion_vectors, "delta.enableDeletionVectors"),
+            switched(self.change_data_feed, "delta.enableChangeDataFeed"),
+            self.bloom.clone().map(|columns| ("deltaonce.bloomFilterColumns".to_owned(), columns)),
+        ];
+        options.into_iter().flatten().chain(self.properties.iter().cloned()).collect()
     }
 
     pub(crate) async fn run(&self, session: &Session) -> Result<Report> {

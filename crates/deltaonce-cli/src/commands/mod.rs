@@ -8,6 +8,7 @@ pub(crate) mod insert;
 pub(crate) mod load;
 pub(crate) mod merge;
 pub(crate) mod replace;
+pub(crate) mod set;
 pub(crate) mod show;
 pub(crate) mod source;
 pub(crate) mod txns;

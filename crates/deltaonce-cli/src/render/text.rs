@@ -9,6 +9,7 @@ use crate::render::words::{count, list, number};
 pub(crate) fn report(report: &Report) -> String {
     match report {
         Report::Load(receipt) if receipt.contract == "create" => created(receipt),
+        Report::Load(receipt) if receipt.contract == "set" => set(receipt),
         Report::Load(receipt) => load(receipt),
         Report::Table { table, description } => described(table, description),
         Report::History { table, commits } => history(table, commits),
@@ -87,6 +88,23 @@ fn created(receipt: &Receipt) -> String {
         Outcome::Committed { version } => Page::new("created", &format!("{table} at version {version}")).text,
         Outcome::Unchanged { version } => {
             Page::new("unchanged", &format!("{table} is there already, as asked for, at version {version}")).text
+        }
+        Outcome::Skipped { .. } => load(receipt),
+    }
+}
+
+fn set(receipt: &Receipt) -> String {
+    let table = &receipt.table;
+    match &receipt.outcome {
+        Outcome::Committed { version } => {
+            let mut page = Page::new("committed", &format!("version {version} of {table}"));
+            if receipt.attempts > 1 {
+                page.line("commit", &format!("{} attempts", receipt.attempts));
+            }
+            page.text
+        }
+        Outcome::Unchanged { version } => {
+            Page::new("unchanged", &format!("version {version} of {table} says this already")).text
         }
         Outcome::Skipped { .. } => load(receipt),
     }

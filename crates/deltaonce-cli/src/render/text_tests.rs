@@ -105,6 +105,16 @@ fn a_table_that_was_asked_for() {
 }
 
 #[test]
+fn properties_that_were_set() {
+    let set = |attempts, outcome| said(Receipt { attempts, ..receipt("set", outcome) });
+    assert_eq!(set(1, Outcome::Committed { version: 4 }), "committed  version 4 of lake/silver/orders\n");
+    let contended = set(3, Outcome::Committed { version: 4 });
+    assert_eq!(contended, "committed  version 4 of lake/silver/orders\n  commit   3 attempts\n");
+    let there = set(0, Outcome::Unchanged { version: 3 });
+    assert_eq!(there, "unchanged  version 3 of lake/silver/orders says this already\n");
+}
+
+#[test]
 fn a_refusal_shows_its_evidence() {
     let expected = "\
 refused    2 keys have more than one newest row, so the order is not total; nothing was changed
