@@ -39,7 +39,7 @@ const INPUTS: [(&str, &str); 6] = [
 ];
 
 /// One for each contract, on a table where it has something to do.
-pub const CASES: [Case; 7] = [
+pub const CASES: [Case; 8] = [
     Case {
         name: "append with an identity, due for a checkpoint",
         setup: &[
@@ -82,6 +82,12 @@ pub const CASES: [Case; 7] = [
         setup: &[],
         load: "append {} added.csv --schema schema.sql --partition-by day --txn orders=7",
         again: "skipped",
+    },
+    Case {
+        name: "set",
+        setup: &["append {} base.csv --schema schema.sql --write-id base"],
+        load: "set {} owner=me delta.enableDeletionVectors=true",
+        again: "unchanged",
     },
 ];
 

@@ -20,6 +20,7 @@ mod library;
 mod merge;
 mod neighbours;
 mod odd_logs;
+mod properties;
 mod race;
 mod readme;
 mod refusals;
