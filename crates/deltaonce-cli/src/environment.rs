@@ -1,7 +1,8 @@
 //! The one place that reads the environment.
 
-use std::env;
 use std::ffi::OsStr;
+use std::path::PathBuf;
+use std::{env, fs};
 
 /// The `AWS_*` variables, as defaults under the storage options that are given. A variable that is not UTF-8 is left out.
 pub(crate) fn storage_defaults() -> Vec<(String, String)> {
@@ -12,6 +13,25 @@ pub(crate) fn storage_defaults() -> Vec<(String, String)> {
     let mut defaults: Vec<_> = env::vars_os().filter_map(aws).collect();
     defaults.sort_unstable();
     defaults
+}
+
+/// Where files go that are of use to this run only.
+pub(crate) fn scratch_folder() -> PathBuf {
+    env::temp_dir()
+}
+
+/// Bytes of memory that this process may take: the machine's, or less where it runs in a container. Where that cannot be
+/// told, as much as a small machine has.
+pub(crate) fn memory() -> u64 {
+    const SMALL: u64 = 4 << 30;
+    let machine = fs::read_to_string("/proc/meminfo").ok().and_then(|text| {
+        let line = text.lines().find_map(|line| line.strip_prefix("MemTotal:"))?;
+        line.trim().strip_suffix("kB")?.trim().parse::<u64>().ok()?.checked_mul(1024)
+    });
+    // Of a container's memory, the second version of control groups tells in the first file, the first one in the second.
+    let limits = ["/sys/fs/cgroup/memory.max", "/sys/fs/cgroup/memory/memory.limit_in_bytes"];
+    let limits = limits.iter().filter_map(|file| fs::read_to_string(file).ok()?.trim().parse::<u64>().ok());
+    limits.chain(machine).min().unwrap_or(SMALL)
 }
 
 /// Whether a developer asked for backtraces.

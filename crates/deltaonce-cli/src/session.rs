@@ -2,7 +2,7 @@
 
 use std::sync::{Arc, Mutex, PoisonError};
 
-use deltaonce::{Location, Result, SystemHost, Table};
+use deltaonce::{Location, Result, Scratch, SystemHost, Table};
 
 use crate::args::{Output, OutputArgs, StorageArgs, TableArgs};
 use crate::progress::Progress;
@@ -36,9 +36,23 @@ impl Session {
 
     /// Opens the table that `args` name; it may not exist yet.
     pub(crate) async fn open(&self, args: &TableArgs, storage: &StorageArgs) -> Result<Table> {
+        self.open_on(self.host.clone(), args, storage).await
+    }
+
+    /// Opens the table for loads whose rows may take so much memory.
+    pub(crate) async fn open_bounded(
+        &self,
+        scratch: Scratch,
+        args: &TableArgs,
+        storage: &StorageArgs,
+    ) -> Result<Table> {
+        self.open_on(Arc::new(SystemHost::default().with_scratch(scratch)), args, storage).await
+    }
+
+    async fn open_on(&self, host: Arc<SystemHost>, args: &TableArgs, storage: &StorageArgs) -> Result<Table> {
         let location = Location::parse_with_defaults(&args.table, self.storage_defaults(), storage.options()?)?;
         self.phase(format!("opening {}", args.table));
-        Table::open(location, self.host.clone()).await
+        Table::open(location, host).await
     }
 
     /// What a signal does to a write of `table`.

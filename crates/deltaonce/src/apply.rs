@@ -1,15 +1,16 @@
 //! The pipeline: one load from its source to its receipt.
 
 mod alter;
+mod prepare;
 
 use std::collections::BTreeMap;
 use std::sync::Arc;
 use std::sync::atomic::Ordering;
 use std::time::Duration;
 
-use futures::StreamExt;
 use object_store::ObjectStore;
 
+use self::prepare::Rows;
 use crate::commit::attempt::{self, Attempt, back_off};
 use crate::commit::conflict::Assumptions;
 use crate::commit::draft::{Facts, draft};
@@ -18,18 +19,11 @@ use crate::commit::identity::{self, Seen};
 use crate::commit::machine::End;
 use crate::commit::rules::CommitRule;
 use crate::error::{Error, ErrorKind, Result};
-use crate::load::{Contract, Load, Scope, TableSpec};
+use crate::load::{Contract, Load, TableSpec};
 use crate::plan::replace::Replace;
-use crate::plan::scope::ResolvedScope;
-use crate::plan::source_keys::SourceKeys;
-use crate::plan::{self, Change, append, insert, merge};
-use crate::prepare::choose::choose;
-use crate::prepare::constraints::Constraints;
-use crate::prepare::keys::Keyed;
-use crate::prepare::stream::{Gate, prepared};
-use crate::prepare::winners::Winners;
+use crate::plan::{self, Change, append, insert, merge, spilled};
 use crate::receipt::{ByteCounts, FileCounts, Outcome, Receipt};
-use crate::source::{OpenSource, Source};
+use crate::source::Source;
 use crate::stage::Stager;
 use crate::store::failure;
 use crate::store::staging::Staging;
@@ -88,29 +82,10 @@ impl Target {
     }
 }
 
-/// A source's rows, read once, in the form that its contract plans with.
-#[derive(Debug)]
-enum Rows {
-    /// Create: there are none.
-    None,
-    /// Append: staged already.
-    Added { staged: Vec<AddFile>, rows: u64 },
-    /// Replace: staged already, and what they replace.
-    Replacing { staged: Vec<AddFile>, rows: u64, scope: Arc<ResolvedScope> },
-    /// Merge and insert: one row a key, held until the table's rows are known.
-    Keyed(SourceKeys),
-}
-
 /// What follows after another writer was first.
 enum Next {
     Plan(Target),
     Done(Box<Receipt>),
-}
-
-/// A source's rows, read to the end.
-enum Prepared {
-    Staged(Vec<AddFile>),
-    Winners(Box<Winners>),
 }
 
 impl<'a> Run<'a> {
@@ -284,81 +259,12 @@ impl<'a> Run<'a> {
     fn stager(&self, target: &Target) -> Result<Stager> {
         let host = self.table.host().clone();
         let name = self.table.name().clone();
-        Stager::new(name, self.store.clone(), target.schema(), &target.properties(), host, self.parallelism)
+        let keys = match &self.load.contract {
+            Contract::Merge { key, .. } | Contract::Insert { key } => key.as_slice(),
+            Contract::Append | Contract::Replace(_) => &[],
+        };
+        Stager::new(name, self.store.clone(), target.schema(), &target.properties(), keys, host, self.parallelism)
             .map_err(|error| error.about(self.name()))
-    }
-
-    async fn prepare(&mut self, source: OpenSource, target: &Target) -> Result<Rows> {
-        let schema = target.schema();
-        let gate = self.gate(target)?;
-        // Made before the source is read, so that properties it cannot obey are told at once.
-        let stager = self.stager(target)?;
-        let batches = source.read(schema, self.parallelism);
-        let (rows, tally) = prepared(batches, gate, self.parallelism, self.table.stopper());
-        let rows = rows.boxed();
-        let (prepared, passed) = match &self.load.contract {
-            Contract::Append | Contract::Replace(_) => {
-                let staged = stager.write(rows.map(|pair| pair.map(|(rows, _)| rows))).await?;
-                let passed = tally.finish(&self.scope_in_words())?;
-                (Prepared::Staged(staged), passed)
-            }
-            Contract::Merge { key, order } => {
-                let keyed = Keyed::new(self.name(), schema, key, order.as_ref(), self.load.null_keys)?;
-                (Prepared::Winners(Box::new(choose(keyed, rows).await?)), tally.finish("")?)
-            }
-            Contract::Insert { key } => {
-                let keyed = Keyed::new(self.name(), schema, key, None, self.load.null_keys)?;
-                (Prepared::Winners(Box::new(choose(keyed, rows).await?)), tally.finish("")?)
-            }
-        };
-        if !passed.missing.is_empty() {
-            let missing: Vec<_> = passed.missing.iter().map(String::as_str).collect();
-            self.warnings.push(format!("the source has no column {}; it is null in its rows", missing.join(", ")));
-        }
-        match (prepared, passed.scope) {
-            (Prepared::Winners(winners), _) => Ok(Rows::Keyed(SourceKeys::new(Arc::new(*winners))?)),
-            (Prepared::Staged(staged), None) => Ok(Rows::Added { staged, rows: passed.rows }),
-            (Prepared::Staged(staged), Some(scope)) => {
-                self.refuse_empty(passed.rows)?;
-                Ok(Rows::Replacing { staged, rows: passed.rows, scope: Arc::new(scope) })
-            }
-        }
-    }
-
-    fn gate(&self, target: &Target) -> Result<Gate> {
-        let schema = target.schema();
-        let scope = match &self.load.contract {
-            Contract::Replace(scope) => {
-                Some(ResolvedScope::resolve(scope, schema).map_err(|error| error.about(self.name()))?)
-            }
-            _ => None,
-        };
-        Ok(Gate {
-            schema: schema.clone(),
-            constraints: Constraints::of(schema, &target.properties()).map_err(|error| error.about(self.name()))?,
-            missing_is_null: !matches!(self.load.contract, Contract::Merge { .. }),
-            scope,
-        })
-    }
-
-    fn scope_in_words(&self) -> String {
-        let scope = match &self.load.contract {
-            Contract::Replace(Scope::Where(predicate)) => predicate.clone(),
-            Contract::Replace(Scope::Interval { column, start, end }) => format!("{column}={start}/{end}"),
-            _ => String::new(),
-        };
-        format!("{scope} of {}", self.name())
-    }
-
-    fn refuse_empty(&self, rows: u64) -> Result<()> {
-        if rows > 0 || self.load.allow_empty {
-            return Ok(());
-        }
-        Err(Error::refused(format!(
-            "the source has no rows, so replacing would only delete rows of {}; nothing was changed",
-            self.name()
-        ))
-        .hint("if that is what you want, say --allow-empty"))
     }
 
     /// Plans and commits until the log says how it ended.
@@ -464,34 +370,33 @@ impl<'a> Run<'a> {
             (Target::There(snapshot), _) => snapshot.files().await?,
         };
         let stager = self.stager(target)?;
+        let is_set = |property| target.snapshot().is_some_and(|snapshot| snapshot.is_set(property));
+        let table = plan::target::Target {
+            name: self.name(),
+            store: &self.store,
+            schema: target.schema(),
+            files: &files,
+            masks: is_set("delta.enableDeletionVectors") && target.snapshot().is_some_and(Snapshot::has_vectors),
+            feeds: is_set("delta.enableChangeDataFeed"),
+            parallelism: self.parallelism,
+        };
         match rows {
             Rows::None => Ok(Change::none()),
             Rows::Added { staged, rows } => Ok(append::plan(staged, *rows)),
             Rows::Replacing { staged, rows, scope } => {
-                let replace = Replace {
-                    store: &self.store,
-                    schema: target.schema(),
-                    stager: &stager,
-                    scope,
-                    staged,
-                    rows: *rows,
-                    parallelism: self.parallelism,
-                };
-                replace.plan(files).await
+                Replace { target: table, stage: &stager, scope, staged, rows: *rows }.plan().await
             }
-            Rows::Keyed(source) => {
-                let table = plan::target::Target {
-                    name: self.name(),
-                    store: &self.store,
-                    schema: target.schema(),
-                    files: &files,
-                    parallelism: self.parallelism,
+            Rows::Spilled { source, revision } => {
+                let held = match &self.load.contract {
+                    Contract::Insert { .. } => spilled::Held::Kept,
+                    _ => spilled::Held::Updated,
                 };
-                match &self.load.contract {
-                    Contract::Insert { .. } => insert::plan(&table, source, &stager).await,
-                    _ => merge::plan(&table, source, &stager).await,
-                }
+                spilled::plan(&table, source, held, revision, &stager).await
             }
+            Rows::Keyed { keys, revision, probes } => match &self.load.contract {
+                Contract::Insert { .. } => insert::plan(&table, keys, probes, &stager).await,
+                _ => merge::plan(&table, keys, revision, probes, &stager).await,
+            },
         }
     }
 
@@ -515,7 +420,7 @@ impl<'a> Run<'a> {
         };
         let assumptions = Assumptions::new(
             &change.reads,
-            &change.removes,
+            change.replaced(),
             &self.load.identities,
             facts.creates.is_some(),
             self.table.rules(),
@@ -544,7 +449,9 @@ impl<'a> Run<'a> {
     }
 
     fn check_append_only(&self, target: &Target, change: &Change) -> Result<()> {
-        if change.removes.is_empty() || !target.snapshot().is_some_and(|snapshot| snapshot.is_set("delta.appendOnly")) {
+        if change.replaced().next().is_none()
+            || !target.snapshot().is_some_and(|snapshot| snapshot.is_set("delta.appendOnly"))
+        {
             return Ok(());
         }
         Err(Error::refused(format!(
@@ -558,17 +465,16 @@ impl<'a> Run<'a> {
     async fn discard_rewrites(&self, change: &Change, rows: &Rows) {
         let staged: &[AddFile] = match rows {
             Rows::Added { staged, .. } | Rows::Replacing { staged, .. } => staged,
-            Rows::None | Rows::Keyed(_) => &[],
+            Rows::None | Rows::Keyed { .. } | Rows::Spilled { .. } => &[],
         };
-        let rewrites = change.adds.iter().filter(|add| !staged.contains(add));
-        let paths: Vec<_> = rewrites.filter_map(|add| add.location().ok()).collect();
+        let kept: Vec<_> = staged.iter().filter_map(|add| add.location().ok()).collect();
+        let paths: Vec<_> = change.staged().into_iter().filter(|path| !kept.contains(path)).collect();
         // What cannot be deleted now still counts as created, and is tried again when the load ends.
         let _ = self.staging.discard(&paths).await;
     }
 
     async fn landed(&mut self, version: u64, change: &Change, target: &Target) -> Result<Receipt> {
-        let paths: Vec<_> = change.adds.iter().filter_map(|add| add.location().ok()).collect();
-        self.staging.forget(&paths);
+        self.staging.forget(&change.staged());
         let interval = target.properties().get("delta.checkpointInterval").and_then(|text| text.parse().ok());
         if version > 0 && version.is_multiple_of(interval.unwrap_or(CHECKPOINT_INTERVAL).max(1)) {
             let written = match self.table.latest().await {
@@ -627,6 +533,7 @@ impl<'a> Run<'a> {
             files: FileCounts {
                 added: count(change.adds.len()),
                 removed: count(change.removes.len()),
+                masked: count(change.masks.len()),
                 probed: change.probed,
                 pruned: change.pruned,
             },

@@ -1,5 +1,6 @@
 //! What the library takes from the machine only through its caller: time, waiting and chance.
 
+use std::path::PathBuf;
 use std::time::Duration;
 
 use chrono::{DateTime, Utc};
@@ -21,18 +22,40 @@ pub trait Host: Send + Sync + std::fmt::Debug {
     /// How many threads or files a load may keep busy at a time, at least 1. With 1, a load makes its storage calls in an
     /// order of its own.
     fn parallelism(&self) -> usize;
+    /// What memory the rows of a merge or an insert may take, and where they go beyond it; none: all are held in memory.
+    fn scratch(&self) -> Option<Scratch> {
+        None
+    }
+}
+
+/// Memory for rows, and a place on local disk for those that do not fit.
+#[derive(Debug, Clone, PartialEq, Eq)]
+pub struct Scratch {
+    /// Bytes that the rows of a merge or an insert may take, what is worked out of them included, about.
+    pub memory: u64,
+    /// A folder in which loads make folders of their own, and remove them when they end.
+    pub folder: PathBuf,
 }
 
 /// The [`Host`] of a process on a real machine.
 #[derive(Debug)]
 pub struct SystemHost {
     start: std::time::Instant,
+    scratch: Option<Scratch>,
+}
+
+impl SystemHost {
+    /// The same, with bounded memory for rows.
+    #[must_use]
+    pub fn with_scratch(self, scratch: Scratch) -> Self {
+        Self { scratch: Some(scratch), ..self }
+    }
 }
 
 impl Default for SystemHost {
     #[allow(clippy::disallowed_methods, reason = "the one adapter through which a caller lends its clock")]
     fn default() -> Self {
-        Self { start: std::time::Instant::now() }
+        Self { start: std::time::Instant::now(), scratch: None }
     }
 }
 
@@ -57,5 +80,9 @@ impl Host for SystemHost {
 
     fn parallelism(&self) -> usize {
         std::thread::available_parallelism().map_or(1, usize::from)
+    }
+
+    fn scratch(&self) -> Option<Scratch> {
+        self.scratch.clone()
     }
 }

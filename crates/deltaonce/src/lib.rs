@@ -16,8 +16,8 @@ pub(crate) mod store;
 pub(crate) mod table;
 
 pub use error::{Error, ErrorKind, Result};
-pub use host::{Host, SystemHost};
-pub use load::{Contract, Identity, Load, NullKeys, Order, OrderColumn, Properties, Scope, TableSpec};
+pub use host::{Host, Scratch, SystemHost};
+pub use load::{Contract, Identity, Load, NullKeys, Order, OrderColumn, Properties, Scope, TableSpec, Update};
 pub use receipt::{ByteCounts, FileCounts, Outcome, Receipt, RowCounts};
 pub use source::{CsvOptions, Format, Source};
 pub use stop::Stop;

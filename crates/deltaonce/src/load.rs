@@ -55,6 +55,9 @@ pub enum Contract {
         key: Vec<String>,
         /// Which of two rows with one key is newer; without it keys must be unique in the source.
         order: Option<Order>,
+        /// What is updated of a row that the table holds.
+        #[serde(default, skip_serializing_if = "Update::is_whole")]
+        update: Update,
     },
     /// Adds only rows whose key is absent.
     Insert {
@@ -167,6 +170,28 @@ impl fmt::Display for Order {
             write!(f, "{comma}{} {direction}", column.name)?;
         }
         Ok(())
+    }
+}
+
+/// What a merge updates of a row that the table holds. Empty: all columns, from the source.
+///
+/// The key stays as it is, and columns of the [`Order`] always come from the source. Rows that the table does not hold
+/// are added as the source has them, columns that it lacks null.
+#[derive(Debug, Clone, PartialEq, Eq, Default, Serialize, Deserialize)]
+pub struct Update {
+    /// Columns that are taken from the source; others stay.
+    #[serde(default)]
+    pub columns: Vec<String>,
+    /// Columns that are computed, each with a SQL expression over `source.COLUMN` and `target.COLUMN`.
+    #[serde(default)]
+    pub set: Vec<(String, String)>,
+}
+
+impl Update {
+    /// Whether all columns come from the source.
+    #[must_use]
+    pub fn is_whole(&self) -> bool {
+        self.columns.is_empty() && self.set.is_empty()
     }
 }
 
@@ -283,7 +308,11 @@ impl Load {
     /// A load that upserts on a key.
     #[must_use]
     pub fn merge<S: Into<String>>(key: impl IntoIterator<Item = S>) -> Self {
-        Self::of(Contract::Merge { key: key.into_iter().map(Into::into).collect(), order: None })
+        Self::of(Contract::Merge {
+            key: key.into_iter().map(Into::into).collect(),
+            order: None,
+            update: Update::default(),
+        })
     }
 
     /// A load that adds rows whose key is absent.
@@ -300,6 +329,31 @@ impl Load {
         match &mut self.contract {
             Contract::Merge { order, .. } => *order = Some(Order::parse(text)?),
             other => return Err(Error::invalid(format!("{} takes no order; only merge does", other.name()))),
+        }
+        Ok(self)
+    }
+
+    /// Says that only these columns of a row that the table holds are updated from the source; may be called again.
+    ///
+    /// # Errors
+    /// [`ErrorKind::Invalid`](crate::ErrorKind::Invalid) for a contract other than merge.
+    pub fn update_columns<S: Into<String>>(mut self, columns: impl IntoIterator<Item = S>) -> Result<Self> {
+        match &mut self.contract {
+            Contract::Merge { update, .. } => update.columns.extend(columns.into_iter().map(Into::into)),
+            other => return Err(Error::invalid(format!("{} updates no columns; only merge does", other.name()))),
+        }
+        Ok(self)
+    }
+
+    /// Says how a column of a row that the table holds is computed: a SQL expression over `source.COLUMN` and
+    /// `target.COLUMN`. Other columns stay, unless [`Load::update_columns`] names them.
+    ///
+    /// # Errors
+    /// [`ErrorKind::Invalid`](crate::ErrorKind::Invalid) for a contract other than merge.
+    pub fn set(mut self, column: impl Into<String>, expression: impl Into<String>) -> Result<Self> {
+        match &mut self.contract {
+            Contract::Merge { update, .. } => update.set.push((column.into(), expression.into())),
+            other => return Err(Error::invalid(format!("{} computes no columns; only merge does", other.name()))),
         }
         Ok(self)
     }

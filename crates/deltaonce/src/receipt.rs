@@ -56,12 +56,29 @@ pub struct RowCounts {
     pub unchanged: u64,
 }
 
+impl std::ops::AddAssign for RowCounts {
+    fn add_assign(&mut self, other: Self) {
+        self.read += other.read;
+        self.duplicates += other.duplicates;
+        self.superseded += other.superseded;
+        self.inserted += other.inserted;
+        self.updated += other.updated;
+        self.deleted += other.deleted;
+        self.stale += other.stale;
+        self.divergent += other.divergent;
+        self.unchanged += other.unchanged;
+    }
+}
+
 /// Data files by what became of them.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, Default, Serialize, Deserialize)]
 #[allow(missing_docs, reason = "each is named as in the log")]
 pub struct FileCounts {
     pub added: u64,
     pub removed: u64,
+    /// Files of the table that stay, with more rows masked by a deletion vector.
+    #[serde(default)]
+    pub masked: u64,
     /// Files of the table that were opened to decide.
     pub probed: u64,
     /// Files of the table that statistics or partition values ruled out.

@@ -30,6 +30,6 @@ impl Insert {
     }
 
     pub(crate) async fn run(&self, session: &Session) -> Result<Report> {
-        load::run(&self.load, session, self.load()?).await
+        load::run_bounded(self.key.scratch(), &self.load, session, self.load()?).await
     }
 }

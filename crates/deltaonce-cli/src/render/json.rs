@@ -104,6 +104,7 @@ struct Rows {
 struct Files {
     added: u64,
     removed: u64,
+    masked: u64,
     probed: u64,
     pruned: u64,
 }
@@ -160,7 +161,13 @@ impl<'a> From<&'a Receipt> for LoadDocument<'a> {
                 unchanged: rows.unchanged,
                 rejected: 0,
             },
-            files: Files { added: files.added, removed: files.removed, probed: files.probed, pruned: files.pruned },
+            files: Files {
+                added: files.added,
+                removed: files.removed,
+                masked: files.masked,
+                probed: files.probed,
+                pruned: files.pruned,
+            },
             bytes: Bytes { read: bytes.read, written: bytes.written },
             took_ms: u64::try_from(receipt.took.as_millis()).unwrap_or(u64::MAX),
             warnings: &receipt.warnings,

@@ -23,7 +23,7 @@ fn a_load_that_landed() {
         "identity": [{"app_id": "orders", "version": 42}], "token": "6f0c", "run_id": null, "attempts": 1,
         "rows": {"read": 12041, "duplicates": 0, "superseded": 38, "inserted": 2871, "updated": 9120, "deleted": 0,
                  "stale": 12, "divergent": 0, "unchanged": 0, "rejected": 0},
-        "files": {"added": 4, "removed": 3, "probed": 4, "pruned": 16},
+        "files": {"added": 4, "removed": 3, "masked": 0, "probed": 4, "pruned": 16},
         "bytes": {"read": 1048576, "written": 402311},
         "took_ms": 431, "warnings": ["no checkpoint"],
     });

@@ -44,7 +44,7 @@ pub(super) fn merged() -> Receipt {
             stale: 12,
             ..RowCounts::default()
         },
-        files: FileCounts { added: 4, removed: 3, probed: 4, pruned: 16 },
+        files: FileCounts { added: 4, removed: 3, masked: 0, probed: 4, pruned: 16 },
         bytes: ByteCounts { read: 1_048_576, written: 402_311 },
         ..receipt("merge", Outcome::Committed { version: 18 })
     }

@@ -191,6 +191,7 @@ fn files(receipt: &Receipt) -> String {
         (rewritten, "rewritten"),
         (files.added.saturating_sub(rewritten), "added"),
         (files.removed.saturating_sub(rewritten), "removed"),
+        (files.masked, "masked"),
     ];
     let changed = list(fates.iter().filter(|(n, _)| *n > 0).map(|(n, fate)| format!("{} {fate}", number(*n))));
     let all = files.probed + files.pruned;

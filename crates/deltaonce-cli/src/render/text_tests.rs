@@ -44,7 +44,7 @@ committed  version 0 of lake/silver/orders, a new table
 fn a_replace_that_landed() {
     let load = Receipt {
         rows: RowCounts { read: 1_000, inserted: 1_000, deleted: 998, ..RowCounts::default() },
-        files: FileCounts { added: 2, removed: 3, probed: 1, pruned: 7 },
+        files: FileCounts { added: 2, removed: 3, masked: 0, probed: 1, pruned: 7 },
         ..receipt("replace", Outcome::Committed { version: 5 })
     };
     let expected = "\

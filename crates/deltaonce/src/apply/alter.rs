@@ -122,6 +122,7 @@ impl Run<'_> {
             txns: Vec::new(),
             removes: Vec::new(),
             adds: Vec::new(),
+            changes: Vec::new(),
         };
         let nothing = Change::none();
         let assumptions = Assumptions::new(&nothing.reads, &[], &[], false, self.table.rules());

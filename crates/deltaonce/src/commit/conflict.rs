@@ -22,15 +22,15 @@ pub(crate) struct Assumptions<'a> {
 }
 
 impl<'a> Assumptions<'a> {
-    /// `removes` and the files of `reads` must still be there; no row of `reads` may have come.
-    pub(crate) fn new(
+    /// The files that are `replaced` and those of `reads` must still be there; no row of `reads` may have come.
+    pub(crate) fn new<'f>(
         reads: &'a Reads,
-        removes: &[AddFile],
+        replaced: impl IntoIterator<Item = &'f AddFile>,
         identities: &'a [Identity],
         creates_table: bool,
         rules: Rules,
     ) -> Self {
-        let paths = reads.files.iter().chain(removes.iter().map(|file| &file.path));
+        let paths = reads.files.iter().chain(replaced.into_iter().map(|file| &file.path));
         Self { reads, files: paths.map(|path| key(path)).collect(), identities, creates_table, rules }
     }
 

@@ -46,8 +46,9 @@ pub(crate) fn draft(facts: &Facts<'_>, change: &Change) -> Draft {
         protocol: facts.creates.map(|definition| definition.protocol.clone()),
         metadata: facts.creates.map(|definition| definition.metadata.clone()),
         txns: identity::record(&facts.load.identities, facts.now),
-        removes: change.removes.iter().map(|file| file.remove(facts.now)).collect(),
-        adds: change.adds.clone(),
+        removes: change.replaced().map(|file| file.remove(facts.now)).collect(),
+        adds: change.adds.iter().chain(change.masks.iter().map(|mask| &mask.masked)).cloned().collect(),
+        changes: change.changes.clone(),
     }
 }
 
@@ -82,7 +83,7 @@ fn parameters(facts: &Facts<'_>) -> Vec<(&'static str, String)> {
             }
             parameters
         }
-        Contract::Merge { key, order } => {
+        Contract::Merge { key, order, .. } => {
             let update = match order {
                 Some(order) => json!([{ "actionType": "update", "predicate": format!("source is newer by {order}") }]),
                 None => json!([{ "actionType": "update", "predicate": "source differs" }]),
@@ -107,6 +108,8 @@ fn metrics(facts: &Facts<'_>, change: &Change) -> Vec<(&'static str, u64)> {
     let count = |files: usize| files as u64;
     // The sizes of files that others added may be any numbers.
     let bytes = |files: &[AddFile]| files.iter().fold(0_u64, |sum, file| sum.saturating_add(file.size.unsigned_abs()));
+    let vectors =
+        |files: &mut dyn Iterator<Item = &AddFile>| files.filter(|file| file.deletion_vector.is_some()).count() as u64;
     let rows = &change.rows;
     match facts.load.contract {
         Contract::Append | Contract::Replace(_) => vec![
@@ -115,6 +118,7 @@ fn metrics(facts: &Facts<'_>, change: &Change) -> Vec<(&'static str, u64)> {
             ("numOutputRows", rows.inserted + change.copied),
             ("numRemovedFiles", count(change.removes.len())),
             ("numRemovedBytes", bytes(&change.removes)),
+            ("numAddedChangeFiles", count(change.changes.len())),
             ("numDeletedRows", rows.deleted),
             ("numCopiedRows", change.copied),
         ],
@@ -126,6 +130,10 @@ fn metrics(facts: &Facts<'_>, change: &Change) -> Vec<(&'static str, u64)> {
             ("numTargetRowsDeleted", rows.deleted),
             ("numTargetRowsCopied", change.copied),
             ("numOutputRows", rows.inserted + rows.updated + change.copied),
+            ("numTargetDeletionVectorsAdded", count(change.masks.len())),
+            ("numTargetDeletionVectorsRemoved", vectors(&mut change.replaced())),
+            ("numTargetDeletionVectorsUpdated", vectors(&mut change.masks.iter().map(|mask| &mask.file))),
+            ("numTargetChangeFilesAdded", count(change.changes.len())),
             ("numTargetFilesAdded", count(change.adds.len())),
             ("numTargetFilesRemoved", count(change.removes.len())),
             ("numTargetBytesAdded", bytes(&change.adds)),

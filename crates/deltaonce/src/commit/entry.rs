@@ -4,7 +4,7 @@ use serde::Serialize;
 use serde_json::{Map, Value, json};
 
 use crate::error::{Error, Result};
-use crate::table::actions::{AddFile, RemoveFile, Txn};
+use crate::table::actions::{AddFile, ChangeFile, RemoveFile, Txn};
 use crate::table::definition::{MetaData, Protocol};
 
 /// The name and version that entries carry as `engineInfo`.
@@ -21,6 +21,7 @@ pub(crate) struct Draft {
     pub(crate) txns: Vec<Txn>,
     pub(crate) removes: Vec<RemoveFile>,
     pub(crate) adds: Vec<AddFile>,
+    pub(crate) changes: Vec<ChangeFile>,
 }
 
 /// What `commitInfo` says (protocol, "Commit Provenance Information"), in Delta's own names.
@@ -60,6 +61,9 @@ impl Draft {
         }
         for add in &self.adds {
             write_action(&mut out, "add", add)?;
+        }
+        for change in &self.changes {
+            write_action(&mut out, "cdc", change)?;
         }
         Ok(out)
     }
@@ -180,6 +184,7 @@ mod tests {
             txns: vec![Txn { app_id: "orders".into(), version: 42, last_updated: Some(5) }],
             removes: Vec::new(),
             adds: Vec::new(),
+            changes: Vec::new(),
         }
     }
 

@@ -1,8 +1,8 @@
 //! A small real table in a folder of its own, for tests of plans.
 
 use std::collections::{BTreeMap, BTreeSet};
-use std::sync::Arc;
 use std::sync::atomic::{AtomicU64, Ordering};
+use std::sync::{Arc, Mutex};
 
 use arrow::array::{Array, ArrayRef, Int64Array, RecordBatch, StringArray, UInt32Array};
 use arrow::compute::{cast, concat_batches, take_record_batch};
@@ -14,17 +14,23 @@ use object_store::local::LocalFileSystem;
 use object_store::path::Path;
 use object_store::{ObjectStore, ObjectStoreExt};
 use parquet::arrow::ArrowWriter;
+use roaring::RoaringTreemap;
 use serde_json::{Value, json};
+use uuid::Uuid;
 
+use super::probe::Probes;
+use super::revision::Revision;
 use super::source_keys::SourceKeys;
 use super::target::{Stage, Target};
 use super::{Change, insert, merge};
 use crate::error::Result;
-use crate::load::{NullKeys, Order};
-use crate::prepare::choose::choose;
+use crate::load::{NullKeys, Order, Update};
+use crate::prepare::choose::{Chosen, choose};
+use crate::prepare::constraints::Constraints;
 use crate::prepare::keys::Keyed;
 use crate::source::{Places, Unit};
-use crate::table::actions::AddFile;
+use crate::table::actions::{AddFile, ChangeFile, DeletionVector};
+use crate::table::deletion_vector;
 use crate::table::scan::scan;
 use crate::table::schema::TableSchema;
 
@@ -36,6 +42,11 @@ pub(super) struct Table {
     pub(super) key: Vec<String>,
     pub(super) order: Option<Order>,
     pub(super) null_keys: NullKeys,
+    pub(super) update: Update,
+    masks: bool,
+    feeds: bool,
+    /// Rows given to the change data feed.
+    changes: Mutex<Vec<RecordBatch>>,
     next: AtomicU64,
 }
 
@@ -67,6 +78,10 @@ impl Table {
             key: owned(key),
             order: None,
             null_keys: NullKeys::Refuse,
+            update: Update::default(),
+            masks: false,
+            feeds: false,
+            changes: Mutex::default(),
             next: AtomicU64::new(0),
         }
     }
@@ -81,6 +96,32 @@ impl Table {
     pub(super) fn newest_by(mut self, order: &str) -> Self {
         self.order = Some(Order::parse(order).unwrap());
         self
+    }
+
+    /// The same table, whose rows may be masked.
+    pub(super) fn masking(mut self) -> Self {
+        self.masks = true;
+        self
+    }
+
+    /// The same table, whose files are written again.
+    pub(super) fn rewriting(mut self) -> Self {
+        self.masks = false;
+        self
+    }
+
+    /// The same table, with a change data feed.
+    pub(super) fn feeding(mut self) -> Self {
+        self.feeds = true;
+        self
+    }
+
+    /// What went to the change data feed since it was last asked, as text and sorted; the last value is the kind of change.
+    pub(super) fn changes(&self) -> Vec<String> {
+        let batches = std::mem::take(&mut *self.changes.lock().unwrap());
+        let mut changes: Vec<String> = batches.iter().flat_map(texts_of).collect();
+        changes.sort();
+        changes
     }
 
     pub(super) fn without_order(mut self) -> Self {
@@ -123,32 +164,49 @@ impl Table {
                 Ok((rows.clone(), places))
             })
             .collect();
-        SourceKeys::new(Arc::new(choose(keyed, stream::iter(placed).boxed()).await?))
+        match choose(keyed, stream::iter(placed).boxed(), None).await? {
+            Chosen::Held(winners) => SourceKeys::new(Arc::new(winners)),
+            Chosen::Spilled(_) => panic!("nothing bounds the memory"),
+        }
     }
 
     pub(super) fn target(&self) -> Target<'_> {
-        Target { name: "t", store: &self.store, schema: &self.schema, files: &self.files, parallelism: 2 }
+        Target {
+            name: "t",
+            store: &self.store,
+            schema: &self.schema,
+            files: &self.files,
+            masks: self.masks,
+            feeds: self.feeds,
+            parallelism: 2,
+        }
     }
 
-    /// Merges rows into the table, checking that every row has one fate.
+    pub(super) fn revision(&self, source: &SourceKeys) -> Result<Arc<Revision>> {
+        Ok(Arc::new(Revision::new(source.winners().keyed(), &self.update, Constraints::none())?))
+    }
+
+    /// Merges rows into the table.
     pub(super) async fn merge(&mut self, rows: RecordBatch) -> Result<Change> {
         let source = self.source(&[rows]).await?;
-        let change = merge::plan(&self.target(), &source, &*self).await?;
+        let change = merge::plan(&self.target(), &source, &self.revision(&source)?, &Probes::default(), &*self).await?;
         Ok(self.commit(change).await)
     }
 
     pub(super) async fn insert(&mut self, rows: RecordBatch) -> Result<Change> {
         let source = self.source(&[rows]).await?;
-        let change = insert::plan(&self.target(), &source, &*self).await?;
+        let change = insert::plan(&self.target(), &source, &Probes::default(), &*self).await?;
         Ok(self.commit(change).await)
     }
 
-    async fn commit(&mut self, change: Change) -> Change {
+    /// Makes a planned change, checking that every row has one fate.
+    pub(super) async fn commit(&mut self, change: Change) -> Change {
         let before = self.all().await.len() as u64;
-        let gone: BTreeSet<&str> = change.removes.iter().map(|file| file.path.as_str()).collect();
+        let gone: BTreeSet<&str> = change.replaced().map(|file| file.path.as_str()).collect();
         assert!(gone.iter().all(|path| change.reads.files.contains(*path)), "what is removed was read");
         self.files.retain(|file| !gone.contains(file.path.as_str()));
         self.files.extend(change.adds.iter().cloned());
+        self.files.extend(change.masks.iter().map(|mask| mask.masked.clone()));
         let rows = change.rows;
         let fates =
             [rows.duplicates, rows.superseded, rows.inserted, rows.updated, rows.stale, rows.divergent, rows.unchanged];
@@ -170,14 +228,7 @@ impl Table {
     pub(super) async fn rows_of(&self, file: &AddFile) -> Vec<String> {
         let columns: Vec<usize> = (0..self.schema.columns().fields().len()).collect();
         let batches: Vec<_> = scan(self.store.clone(), &self.schema, file, &columns).try_collect().await.unwrap();
-        let options = FormatOptions::new().with_null("-");
-        let rows = batches.iter().flat_map(|scanned| {
-            let columns: Vec<_> =
-                scanned.rows.columns().iter().map(|c| ArrayFormatter::try_new(c, &options).unwrap()).collect();
-            let text = |row| columns.iter().map(|c| c.value(row).to_string()).collect::<Vec<_>>().join("|");
-            (0..scanned.rows.num_rows()).map(text).collect::<Vec<_>>()
-        });
-        rows.collect()
+        batches.iter().flat_map(|scanned| texts_of(&scanned.rows)).collect()
     }
 
     async fn write_file(&self, rows: &RecordBatch, partition_values: BTreeMap<String, Option<String>>) -> AddFile {
@@ -202,6 +253,14 @@ impl Table {
             clustering_provider: None,
         }
     }
+}
+
+/// Rows as text; values are parted by `|`, nulls are `-`.
+fn texts_of(rows: &RecordBatch) -> Vec<String> {
+    let options = FormatOptions::new().with_null("-");
+    let columns: Vec<_> = rows.columns().iter().map(|c| ArrayFormatter::try_new(c, &options).unwrap()).collect();
+    let text = |row| columns.iter().map(|c| c.value(row).to_string()).collect::<Vec<_>>().join("|");
+    (0..rows.num_rows()).map(text).collect()
 }
 
 fn stats(rows: &RecordBatch) -> Value {
@@ -249,5 +308,21 @@ impl Stage for Table {
             adds.push(self.write_file(&part, values).await);
         }
         Ok(adds)
+    }
+
+    async fn write_changes(&self, rows: BoxStream<'static, Result<RecordBatch>>) -> Result<Vec<ChangeFile>> {
+        let batches: Vec<RecordBatch> = rows.try_collect().await?;
+        self.changes.lock().unwrap().extend(batches);
+        Ok(Vec::new())
+    }
+
+    async fn mask(&self, masked: Vec<RoaringTreemap>) -> Result<Vec<DeletionVector>> {
+        let uuid = || Uuid::from_u128(self.next.fetch_add(1, Ordering::Relaxed).into());
+        let mut vectors = Vec::new();
+        for file in deletion_vector::encode(&masked, uuid)? {
+            self.store.put(&file.path, file.bytes.into()).await.unwrap();
+            vectors.extend(file.vectors);
+        }
+        Ok(vectors)
     }
 }

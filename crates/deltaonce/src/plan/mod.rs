@@ -4,18 +4,24 @@ pub(crate) mod append;
 pub(crate) mod bounds;
 mod compare;
 mod digests;
+mod extents;
+mod feed;
 pub(crate) mod fingerprint;
 #[cfg(test)]
 mod fixture;
 pub(crate) mod insert;
+mod masking;
 pub(crate) mod merge;
 pub(crate) mod partitions;
 pub(crate) mod predicate;
-mod probe;
+pub(crate) mod probe;
 pub(crate) mod replace;
+pub(crate) mod revision;
 mod rewrite;
 pub(crate) mod scope;
+mod sieve;
 pub(crate) mod source_keys;
+pub(crate) mod spilled;
 pub(crate) mod strays;
 pub(crate) mod target;
 #[cfg(test)]
@@ -26,8 +32,10 @@ pub(crate) mod value;
 use std::collections::BTreeSet;
 use std::fmt::Debug;
 
+use object_store::path::Path;
+
 use crate::receipt::RowCounts;
-use crate::table::actions::AddFile;
+use crate::table::actions::{AddFile, ChangeFile, location};
 
 /// What a commit writes, and what it took for granted.
 #[derive(Debug)]
@@ -36,6 +44,10 @@ pub(crate) struct Change {
     pub(crate) adds: Vec<AddFile>,
     /// Files of the snapshot that leave the table, as their `add` says them.
     pub(crate) removes: Vec<AddFile>,
+    /// Files of the snapshot that stay, with more of their rows masked.
+    pub(crate) masks: Vec<Mask>,
+    /// Staged files with the rows that changed, where readers of the change data feed could not tell them otherwise.
+    pub(crate) changes: Vec<ChangeFile>,
     /// What the plan read of the table and would not hold without.
     pub(crate) reads: Reads,
     pub(crate) rows: RowCounts,
@@ -53,6 +65,8 @@ impl Change {
         Self {
             adds: Vec::new(),
             removes: Vec::new(),
+            masks: Vec::new(),
+            changes: Vec::new(),
             reads: Reads { files: BTreeSet::new(), rows: Box::new(NoRows) },
             rows: RowCounts::default(),
             copied: 0,
@@ -63,8 +77,31 @@ impl Change {
 
     /// Whether the table says the same without this change.
     pub(crate) fn is_empty(&self) -> bool {
-        self.adds.is_empty() && self.removes.is_empty()
+        self.adds.is_empty() && self.removes.is_empty() && self.masks.is_empty()
     }
+
+    /// The staged objects that the change names.
+    pub(crate) fn staged(&self) -> BTreeSet<Path> {
+        let adds = self.adds.iter().filter_map(|add| add.location().ok());
+        let vectors = self.masks.iter().filter_map(|mask| mask.masked.deletion_vector.as_ref()?.object());
+        let changes = self.changes.iter().filter_map(|change| location(&change.path).ok());
+        adds.chain(vectors).chain(changes).collect()
+    }
+
+    /// The files that leave the table as they are, those that come back with more rows masked included.
+    pub(crate) fn replaced(&self) -> impl Iterator<Item = &AddFile> {
+        self.removes.iter().chain(self.masks.iter().map(|mask| &mask.file))
+    }
+}
+
+/// A file some of whose rows a new deletion vector masks. In the log its old state is removed and the new one added
+/// (protocol, "Add File and Remove File").
+#[derive(Debug)]
+pub(crate) struct Mask {
+    /// As the snapshot has it.
+    pub(crate) file: AddFile,
+    /// With the new vector.
+    pub(crate) masked: AddFile,
 }
 
 /// What a plan read of the table; another writer's commit that touches it makes the plan stale.

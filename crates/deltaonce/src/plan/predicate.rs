@@ -1,21 +1,18 @@
 //! SQL predicates over a table's columns: typed when they are read, or refused.
 
+mod computed;
 mod functions;
 mod limits;
+mod program;
 mod translate;
 mod types;
 
 use std::collections::BTreeSet;
-use std::sync::Arc;
 
-use arrow::array::{Array, AsArray, BooleanArray, StringArray};
-use arrow::datatypes::{DataType, Field, Schema, SchemaRef};
-use arrow::record_batch::{RecordBatch, RecordBatchOptions};
-use datafusion::common::DFSchema;
+use arrow::array::{Array, AsArray, BooleanArray};
+use arrow::datatypes::DataType;
+use arrow::record_batch::RecordBatch;
 use datafusion::logical_expr::Expr;
-use datafusion::logical_expr::physical_planning_context::PhysicalPlanningContext;
-use datafusion::physical_expr::execution_props::ExecutionProps;
-use datafusion::physical_expr::{PhysicalExpr, create_physical_expr};
 use datafusion::sql::sqlparser::ast::{Expr as Syntax, UnaryOperator};
 use datafusion::sql::sqlparser::dialect::{Dialect, Precedence};
 use datafusion::sql::sqlparser::keywords::Keyword;
@@ -27,7 +24,10 @@ use super::truth::{self, Truths};
 use super::value::cut;
 use crate::error::{Error, Result};
 use crate::table::schema::TableSchema;
+use program::Program;
 use translate::Translator;
+
+pub(crate) use computed::Computed;
 
 /// Comparisons of several words.
 const DISTINCT: &str = "IS DISTINCT FROM";
@@ -41,6 +41,8 @@ pub(crate) enum Origin {
     /// The table's log, where Spark's rules hold: names ignore case, double quotes hold text too. Where an escape
     /// would have to be read Spark's way, the predicate is refused.
     Table,
+    /// A value that a merge computes: as in a load, and each column is named with its side, `source` or `target`.
+    Update,
 }
 
 /// A boolean SQL expression over the columns of a table.
@@ -52,15 +54,9 @@ pub(crate) enum Origin {
 /// (Arrow's kernels do not). Sums and products of integers are exact and do not wrap.
 #[derive(Debug, Clone)]
 pub(crate) struct Predicate {
-    text: String,
     expr: Expr,
-    compiled: Arc<dyn PhysicalExpr>,
-    columns: BTreeSet<String>,
-    /// The columns it reads, in the table's order.
-    reads: SchemaRef,
+    program: Program,
     partition_only: bool,
-    /// How many of its operations make texts.
-    texts: usize,
 }
 
 impl Predicate {
@@ -78,33 +74,30 @@ impl Predicate {
         let mut translator = Translator::new(schema, origin);
         let expr = translator.predicate(&ast).map_err(|e| within(text, e))?;
         let texts = translator.texts();
-        Ok(Self { texts, ..Self::compile(text.trim().to_owned(), expr, translator.columns(), schema)? })
+        Ok(Self::of(Program::compile(text, &expr, translator.columns(), texts, schema)?, expr, schema))
     }
 
-    /// A predicate from an expression whose types agree; `text` is its SQL.
+    /// A predicate from an expression whose types agree and that makes no texts; `text` is its SQL.
     ///
     /// # Errors
     /// `Internal` where DataFusion cannot carry it out.
     pub(super) fn compile(text: String, expr: Expr, columns: BTreeSet<String>, schema: &TableSchema) -> Result<Self> {
-        let fields: Vec<_> =
-            schema.columns().fields().iter().filter(|field| columns.contains(field.name())).cloned().collect();
-        let reads: SchemaRef = Schema::new(fields).into();
-        let failed = |e| Error::internal(format!("the predicate '{}' cannot be carried out", cut(&text))).caused_by(e);
-        let names = DFSchema::try_from(reads.clone()).map_err(failed)?;
-        let compiled = create_physical_expr(&expr, &names, &ExecutionProps::new(), &PhysicalPlanningContext::default())
-            .map_err(failed)?;
-        let partition_only = columns.iter().all(|column| schema.is_partition_column(column));
-        Ok(Self { text, expr, compiled, columns, reads, partition_only, texts: 0 })
+        Ok(Self::of(Program::compile(&text, &expr, columns, 0, schema)?, expr, schema))
+    }
+
+    fn of(program: Program, expr: Expr, schema: &TableSchema) -> Self {
+        let partition_only = program.columns().iter().all(|column| schema.is_partition_column(column));
+        Self { expr, program, partition_only }
     }
 
     /// Columns that it reads.
     pub(crate) fn columns(&self) -> &BTreeSet<String> {
-        &self.columns
+        self.program.columns()
     }
 
     /// Its SQL, as it was given.
     pub(crate) fn text(&self) -> &str {
-        &self.text
+        self.program.text()
     }
 
     /// The outcome for each row of a batch that has (at least) the columns it reads, under the table's names.
@@ -112,69 +105,10 @@ impl Predicate {
     /// # Errors
     /// `Refused` where a row cannot be computed (a sum beyond 38 digits); `Internal` where a column is missing.
     pub(crate) fn evaluate(&self, batch: &RecordBatch) -> Result<BooleanArray> {
-        let at_once = self.rows_at_once(batch)?;
-        if at_once >= batch.num_rows() {
-            return self.evaluate_at_once(batch);
-        }
-        let parts = (0..batch.num_rows())
-            .step_by(at_once)
-            .map(|start| self.evaluate(&batch.slice(start, at_once.min(batch.num_rows() - start))));
-        let parts: Vec<BooleanArray> = parts.collect::<Result<_>>()?;
-        Ok(parts.iter().flatten().collect())
-    }
-
-    /// How many rows of a batch can be computed together so that the texts made of them stay within bounds: all, or half
-    /// of them.
-    ///
-    /// # Errors
-    /// `Refused` where the texts of one row are too long.
-    fn rows_at_once(&self, batch: &RecordBatch) -> Result<usize> {
-        let rows = batch.num_rows();
-        if self.texts == 0 {
-            return Ok(rows);
-        }
-        let read = self.columns.iter().filter_map(|name| batch.column_by_name(name)?.as_string_opt::<i32>());
-        let length =
-            |texts: &StringArray| Some((texts.value_offsets().last()? - texts.value_offsets().first()?) as usize);
-        let read: usize = read.filter_map(length).sum();
-        if limits::may_make(self.texts, read.saturating_add(rows.saturating_mul(self.text.len()))) {
-            return Ok(rows);
-        }
-        if rows > 1 {
-            return Ok(rows.div_ceil(2));
-        }
-        Err(Error::refused(format!(
-            "the predicate '{}' makes texts longer than can be computed with, of a row with {read} bytes of text",
-            cut(&self.text)
-        )))
-    }
-
-    fn evaluate_at_once(&self, batch: &RecordBatch) -> Result<BooleanArray> {
-        let failed = || format!("the predicate '{}' cannot be computed for these rows", cut(&self.text));
-        let columns = self
-            .reads
-            .fields()
-            .iter()
-            .map(|field| match batch.column_by_name(field.name()) {
-                Some(column) if column.data_type().equals_datatype(field.data_type()) => Ok(column.clone()),
-                _ => Err(Error::internal(failed()).detail(format!("no column '{}' of its type", field.name()))),
-            })
-            .collect::<Result<Vec<_>>>()?;
-        // Nullability is the table's promise; the rows at hand are not yet checked against it.
-        let fields = self.reads.fields().iter().zip(&columns);
-        let fields: Vec<_> =
-            fields.map(|(field, column)| Field::new(field.name(), column.data_type().clone(), true)).collect();
-        let options = RecordBatchOptions::new().with_row_count(Some(batch.num_rows()));
-        let rows = RecordBatch::try_new_with_options(Schema::new(fields).into(), columns, &options)
-            .map_err(|e| Error::internal(failed()).caused_by(e))?;
-        let outcome = self
-            .compiled
-            .evaluate(&rows)
-            .and_then(|value| value.into_array(rows.num_rows()))
-            .map_err(|e| Error::refused(failed()).detail(e.to_string()).caused_by(e))?;
+        let outcome = self.program.run(batch)?;
         match outcome.data_type() {
             DataType::Boolean => Ok(outcome.as_boolean().clone()),
-            other => Err(Error::internal(failed()).detail(format!("it gave {other}"))),
+            other => Err(Error::internal(format!("the predicate '{}' gave {other}", cut(self.text())))),
         }
     }
 
@@ -191,15 +125,7 @@ impl Predicate {
         if !self.partition_only {
             return None;
         }
-        let columns = self
-            .reads
-            .fields()
-            .iter()
-            .map(|field| bounds.constant(field.name())?.to_array().ok())
-            .collect::<Option<Vec<_>>>()?;
-        let fields: Vec<_> = self.reads.fields().iter().map(|f| f.as_ref().clone().with_nullable(true)).collect();
-        let options = RecordBatchOptions::new().with_row_count(Some(1));
-        let row = RecordBatch::try_new_with_options(Schema::new(fields).into(), columns, &options).ok()?;
+        let row = self.program.row(|column| bounds.constant(column)?.to_array().ok())?;
         let outcome = self.evaluate(&row).ok()?;
         Some(outcome.is_valid(0).then(|| outcome.value(0)))
     }

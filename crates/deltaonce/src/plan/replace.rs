@@ -3,102 +3,139 @@
 use std::collections::BTreeSet;
 use std::sync::Arc;
 
-use arrow::array::BooleanArray;
-use arrow::compute::{filter_record_batch, not};
-use arrow::record_batch::RecordBatch;
-use futures::{StreamExt, TryStreamExt, stream};
-use object_store::ObjectStore;
+use futures::stream::BoxStream;
+use futures::{FutureExt, StreamExt, TryStreamExt, stream};
+use roaring::RoaringTreemap;
 
 use super::fingerprint::{Fingerprint, Fingerprinter};
+use super::masking::{self, Fate};
 use super::scope::{Coverage, ResolvedScope};
-use super::{Change, Reads};
-use crate::error::{Error, Result};
+use super::target::{Stage, Target};
+use super::{Change, Reads, feed};
+use crate::error::Result;
 use crate::receipt::RowCounts;
-use crate::stage::Stager;
-use crate::table::actions::AddFile;
-use crate::table::scan::scan;
-use crate::table::schema::TableSchema;
+use crate::table::actions::{AddFile, ChangeFile};
+use crate::table::row_ranges::RowRanges;
+use crate::table::scan::{OpenFile, Scanned, scan};
 
 /// What a replace is planned with.
-#[derive(Debug)]
 pub(crate) struct Replace<'a> {
-    /// Rooted at the table.
-    pub(crate) store: &'a Arc<dyn ObjectStore>,
-    pub(crate) schema: &'a TableSchema,
-    pub(crate) stager: &'a Stager,
+    pub(crate) target: Target<'a>,
+    pub(crate) stage: &'a dyn Stage,
     pub(crate) scope: &'a Arc<ResolvedScope>,
     /// Files that hold the source's rows.
     pub(crate) staged: &'a [AddFile],
     /// How many rows those are.
     pub(crate) rows: u64,
-    pub(crate) parallelism: usize,
 }
 
-/// A file that the scope cuts through, and how many of its rows lie inside.
+/// A file that the scope cuts through.
 #[derive(Debug)]
 struct Straddling {
-    file: AddFile,
-    inside: u64,
+    file: OpenFile,
+    /// Places of its rows inside.
+    inside: RoaringTreemap,
 }
 
 impl Replace<'_> {
-    /// Plans against the table's `files`. Files wholly inside the scope go unread, unless the source has just as many
+    /// Plans against the table's files. Files wholly inside the scope go unread, unless the source has just as many
     /// rows as the scope holds: then both are compared, and an equal scope is left as it is.
-    pub(crate) async fn plan(&self, files: Vec<AddFile>) -> Result<Change> {
+    ///
+    /// # Errors
+    /// Those of reading and of staging.
+    pub(crate) async fn plan(&self) -> Result<Change> {
         let (mut inside, mut straddling, mut pruned) = (Vec::new(), Vec::new(), 0);
-        for file in files {
-            match self.scope.coverage(&file) {
+        for file in self.target.files {
+            match self.scope.coverage(file) {
                 Coverage::Outside => pruned += 1,
-                Coverage::Inside => inside.push(file),
+                Coverage::Inside => inside.push(file.clone()),
                 Coverage::Straddles => straddling.push(file),
             }
         }
-        let straddling = self.count_inside(straddling).await?;
+        let straddling = self.look_inside(straddling).await?;
         let mut probed = straddling.len() as u64;
         let deleted = self.count_rows(&inside).await?;
-        let deleted = straddling.iter().fold(deleted, |sum, cut| sum.saturating_add(cut.inside));
-        let read =
-            straddling.iter().map(|cut| cut.file.path.clone()).chain(inside.iter().map(|file| file.path.clone()));
-        let reads = Reads { files: read.collect::<BTreeSet<_>>(), rows: Box::new(self.scope.as_ref().clone()) };
+        let deleted = straddling.iter().fold(deleted, |sum, cut| sum.saturating_add(cut.inside.len()));
+        let cut = straddling.iter().map(|cut| cut.file.file().path.clone());
+        let read: BTreeSet<String> = cut.chain(inside.iter().map(|file| file.path.clone())).collect();
+        let reads = Reads { files: read, rows: Box::new(self.scope.as_ref().clone()) };
 
         if deleted == self.rows {
             probed += inside.len() as u64;
             if self.says_the_same(&inside, &straddling).await? {
                 let rows = RowCounts { read: self.rows, unchanged: self.rows, ..RowCounts::default() };
-                return Ok(Change { adds: Vec::new(), removes: Vec::new(), reads, rows, copied: 0, probed, pruned });
+                return Ok(Change { reads, rows, probed, pruned, ..Change::none() });
             }
         }
 
-        let cut: Vec<AddFile> = straddling.into_iter().filter(|cut| cut.inside > 0).map(|cut| cut.file).collect();
-        let kept = self.rewrite(&cut).await?;
+        let (mut removes, mut masks, mut again) = (inside.clone(), Vec::new(), Vec::new());
+        let cut: Vec<&Straddling> = straddling.iter().filter(|cut| !cut.inside.is_empty()).collect();
+        for cut in &cut {
+            let file = cut.file.file();
+            match masking::fate(&cut.file, &cut.inside, self.target.masks) {
+                Fate::Masked(rows) => masks.push((file.clone(), cut.file.physical_rows(), rows)),
+                Fate::Removed => removes.push(file.clone()),
+                Fate::Rewritten => {
+                    removes.push(file.clone());
+                    again.push(*cut);
+                }
+            }
+        }
+        // Rows of files that come or go whole are told from the files.
+        let feeds = self.target.feeds && !(masks.is_empty() && again.is_empty());
+        let changes = if feeds { self.feed(&inside, &cut).await? } else { Vec::new() };
+        let kept = self.rewrite(&again).await?;
         let copied = kept.iter().filter_map(AddFile::num_records).sum();
-        let removes = inside.into_iter().chain(cut).collect();
+        let masks = masking::mask(masks, self.stage).await?;
         let adds = self.staged.iter().cloned().chain(kept).collect();
         let rows = RowCounts { read: self.rows, inserted: self.rows, deleted, ..RowCounts::default() };
-        Ok(Change { adds, removes, reads, rows, copied, probed, pruned })
+        Ok(Change { adds, removes, masks, changes, reads, rows, copied, probed, pruned })
+    }
+
+    /// Writes the rows that go and those that come for the change data feed.
+    async fn feed(&self, inside: &[AddFile], cut: &[&Straddling]) -> Result<Vec<ChangeFile>> {
+        let open = |file: &AddFile| {
+            let (store, schema, file) = (self.target.store.clone(), self.target.schema.clone(), file.clone());
+            async move { OpenFile::open(store, &schema, &file).await }.boxed()
+        };
+        let open_all = |files: &[AddFile]| {
+            let opens: Vec<_> = files.iter().map(open).collect();
+            stream::iter(opens).buffered(self.target.parallelism).try_collect::<Vec<OpenFile>>()
+        };
+        let (whole, inserted) = (open_all(inside).await?, open_all(self.staged).await?);
+        let whole = whole.iter().map(|file| (file, None));
+        let parts = cut.iter().map(|cut| (&cut.file, Some(RowRanges::at(&cut.inside))));
+        feed::replaced(&whole.chain(parts).collect::<Vec<_>>(), &inserted, self.stage).await
     }
 
     fn all_columns(&self) -> Vec<usize> {
-        (0..self.schema.columns().fields().len()).collect()
+        (0..self.target.schema.columns().fields().len()).collect()
     }
 
-    /// Counts the rows that lie inside, reading only the columns that the scope is about.
-    async fn count_inside(&self, files: Vec<AddFile>) -> Result<Vec<Straddling>> {
-        let schema = self.schema.columns();
+    /// Opens files and finds the rows that lie inside, reading only the columns that the scope is about.
+    async fn look_inside(&self, files: Vec<&AddFile>) -> Result<Vec<Straddling>> {
+        let schema = self.target.schema.columns();
         let columns: Vec<usize> = self.scope.columns().iter().filter_map(|name| schema.index_of(name).ok()).collect();
-        let counts = files.into_iter().map(|file| {
+        let looks = files.into_iter().map(|file| {
             let columns = columns.clone();
+            let scope = Arc::clone(self.scope);
             async move {
-                let mut inside = 0;
-                let mut rows = scan(self.store.clone(), self.schema, &file, &columns);
-                while let Some(scanned) = rows.next().await {
-                    let keeps = self.scope.keeps(&scanned?.rows)?;
-                    inside += keeps.false_count() as u64;
+                let file = OpenFile::open(self.target.store.clone(), self.target.schema, file).await?;
+                let places = move |scanned: Scanned| {
+                    let keeps = scope.keeps(&scanned.rows)?;
+                    let inside = keeps.values().iter().enumerate().filter(|(_, keeps)| !keeps);
+                    Ok(inside.map(|(row, _)| scanned.places.of(row)).collect::<Vec<u64>>())
+                };
+                let mut inside = RoaringTreemap::new();
+                let mut found = file.scan(&columns, None, places);
+                while let Some(places) = found.try_next().await? {
+                    inside.extend(places);
                 }
                 Ok(Straddling { file, inside })
             }
+            .boxed()
         });
-        stream::iter(counts).buffered(self.parallelism).try_collect().await
+        stream::iter(looks.collect::<Vec<_>>()).buffered(self.target.parallelism).try_collect().await
     }
 
     async fn count_rows(&self, files: &[AddFile]) -> Result<u64> {
@@ -107,7 +144,7 @@ impl Replace<'_> {
             let rows = match file.num_records() {
                 Some(rows) => rows,
                 None => {
-                    let mut rows = scan(self.store.clone(), self.schema, file, &[]);
+                    let mut rows = scan(self.target.store.clone(), self.target.schema, file, &[]);
                     let mut counted = 0;
                     while let Some(scanned) = rows.next().await {
                         counted += scanned?.rows.num_rows() as u64;
@@ -122,56 +159,48 @@ impl Replace<'_> {
     }
 
     async fn says_the_same(&self, inside: &[AddFile], straddling: &[Straddling]) -> Result<bool> {
-        let mut before = self.fingerprint(inside, |_, batch| Ok(batch)).await?;
-        let cut: Vec<AddFile> = straddling.iter().map(|cut| cut.file.clone()).collect();
-        before += self.fingerprint(&cut, |scope, batch| select(&batch, &not_kept(scope, &batch)?)).await?;
-        Ok(before == self.fingerprint(self.staged, |_, batch| Ok(batch)).await?)
+        let printer = Arc::new(Fingerprinter::new(self.target.schema.columns())?);
+        let whole = |file: &AddFile| {
+            let printer = printer.clone();
+            let (store, schema) = (self.target.store.clone(), self.target.schema.clone());
+            let (file, columns) = (file.clone(), self.all_columns());
+            async move {
+                let file = OpenFile::open(store, &schema, &file).await?;
+                Ok(file.scan(&columns, None, move |scanned| printer.of(&scanned.rows)))
+            }
+            .into_stream()
+            .try_flatten()
+            .boxed()
+        };
+        let part = |cut: &Straddling| {
+            let printer = printer.clone();
+            cut.file
+                .scan(&self.all_columns(), Some(&RowRanges::at(&cut.inside)), move |scanned| printer.of(&scanned.rows))
+        };
+        let before = inside.iter().map(whole).chain(straddling.iter().filter(|cut| !cut.inside.is_empty()).map(part));
+        let before = self.sum(before.collect()).await?;
+        Ok(before == self.sum(self.staged.iter().map(whole).collect()).await?)
     }
 
-    async fn fingerprint(
-        &self,
-        files: &[AddFile],
-        select: impl Fn(&ResolvedScope, RecordBatch) -> Result<RecordBatch> + Copy + Send + Sync + 'static,
-    ) -> Result<Fingerprint> {
-        let printer = Arc::new(Fingerprinter::new(self.schema.columns())?);
-        let mut total = Fingerprint::default();
-        for file in files {
-            let rows = scan(self.store.clone(), self.schema, file, &self.all_columns());
-            let mut prints = rows
-                .map(|scanned| {
-                    let (printer, scope) = (Arc::clone(&printer), Arc::clone(self.scope));
-                    let task = tokio::task::spawn_blocking(move || printer.of(&select(&scope, scanned?.rows)?));
-                    async move { task.await.map_err(|e| Error::internal("comparing rows broke off").caused_by(e))? }
-                })
-                .buffer_unordered(self.parallelism);
-            while let Some(print) = prints.try_next().await? {
-                total += print;
-            }
+    async fn sum(&self, prints: Vec<BoxStream<'static, Result<Fingerprint>>>) -> Result<Fingerprint> {
+        let mut prints = stream::iter(prints).flatten_unordered(self.target.parallelism);
+        let mut sum = Fingerprint::default();
+        while let Some(print) = prints.try_next().await? {
+            sum += print;
         }
-        Ok(total)
+        Ok(sum)
     }
 
     /// Writes again the rows of `files` that lie outside the scope.
-    async fn rewrite(&self, files: &[AddFile]) -> Result<Vec<AddFile>> {
+    async fn rewrite(&self, files: &[&Straddling]) -> Result<Vec<AddFile>> {
         if files.is_empty() {
             return Ok(Vec::new());
         }
-        let scans = files.iter().map(|file| {
-            let scope = Arc::clone(self.scope);
-            scan(self.store.clone(), self.schema, file, &self.all_columns()).map(move |scanned| {
-                let rows = scanned?.rows;
-                select(&rows, &scope.keeps(&rows)?)
-            })
+        let scans = files.iter().map(|cut| {
+            let rows = RowRanges::all(cut.file.physical_rows()).without(&cut.inside);
+            cut.file.scan(&self.all_columns(), Some(&rows), |scanned| Ok(scanned.rows))
         });
         let scans: Vec<_> = scans.collect();
-        self.stager.write(stream::iter(scans).flatten()).await
+        self.stage.write(stream::iter(scans).flatten().boxed()).await
     }
-}
-
-fn not_kept(scope: &ResolvedScope, batch: &RecordBatch) -> Result<BooleanArray> {
-    not(&scope.keeps(batch)?).map_err(|e| Error::internal("a scope could not be turned around").caused_by(e))
-}
-
-fn select(batch: &RecordBatch, rows: &BooleanArray) -> Result<RecordBatch> {
-    filter_record_batch(batch, rows).map_err(|e| Error::internal("rows could not be selected").caused_by(e))
 }

@@ -5,10 +5,11 @@ use std::sync::Arc;
 use arrow::array::RecordBatch;
 use futures::stream::BoxStream;
 use object_store::ObjectStore;
+use roaring::RoaringTreemap;
 
 use crate::error::Result;
 use crate::stage::Stager;
-use crate::table::actions::AddFile;
+use crate::table::actions::{AddFile, ChangeFile, DeletionVector};
 use crate::table::schema::TableSchema;
 
 /// One snapshot of a table.
@@ -21,20 +22,39 @@ pub(crate) struct Target<'a> {
     pub(crate) schema: &'a TableSchema,
     /// The snapshot's data files.
     pub(crate) files: &'a [AddFile],
+    /// Whether rows may be masked by deletion vectors instead of writing their files again.
+    pub(crate) masks: bool,
+    /// Whether the table has a change data feed.
+    pub(crate) feeds: bool,
     /// How many files may be read at a time.
     pub(crate) parallelism: usize,
 }
 
-/// Writes rows into files that no reader sees until a log entry names them.
+/// Writes files that no reader sees until a log entry names them.
 #[async_trait::async_trait]
 pub(crate) trait Stage: Send + Sync {
     /// Writes all rows of a stream (all of the table's columns, in its types and order) into new files. No rows, no file.
     async fn write(&self, rows: BoxStream<'static, Result<RecordBatch>>) -> Result<Vec<AddFile>>;
+
+    /// Writes all rows of a stream (as for [`write`](Self::write), with [`CHANGE_TYPE`](crate::stage::CHANGE_TYPE) after
+    /// the table's columns) into new files of change data. No rows, no file.
+    async fn write_changes(&self, rows: BoxStream<'static, Result<RecordBatch>>) -> Result<Vec<ChangeFile>>;
+
+    /// Writes sets of places of rows as deletion vectors, one each, in that order.
+    async fn mask(&self, masked: Vec<RoaringTreemap>) -> Result<Vec<DeletionVector>>;
 }
 
 #[async_trait::async_trait]
 impl Stage for Stager {
     async fn write(&self, rows: BoxStream<'static, Result<RecordBatch>>) -> Result<Vec<AddFile>> {
         Self::write(self, rows).await
+    }
+
+    async fn write_changes(&self, rows: BoxStream<'static, Result<RecordBatch>>) -> Result<Vec<ChangeFile>> {
+        Self::write_changes(self, rows).await
+    }
+
+    async fn mask(&self, masked: Vec<RoaringTreemap>) -> Result<Vec<DeletionVector>> {
+        Self::mask(self, masked).await
     }
 }

@@ -6,15 +6,17 @@ use std::collections::HashMap;
 use arrow::array::{Array, ArrayRef, RecordBatch, UInt32Array};
 use arrow::compute::{filter_record_batch, take};
 use arrow::row::Rows;
-use futures::TryStreamExt;
-use futures::stream::BoxStream;
+use futures::stream::{self, BoxStream};
+use futures::{StreamExt, TryStreamExt};
 use tokio::task::spawn_blocking;
 
 use crate::error::{Error, Result};
+use crate::host::Scratch;
 use crate::load::NullKeys;
 use crate::prepare::content::differing;
 use crate::prepare::index::{KeyIndex, Slot};
 use crate::prepare::keys::Keyed;
+use crate::prepare::spill::{self, Merge, Placed, Sorted, Spill};
 use crate::prepare::tie::{self, Tie};
 use crate::prepare::winners::{At, Held, Winners, gather, masks, order_of};
 use crate::receipt::RowCounts;
@@ -22,17 +24,40 @@ use crate::source::Places;
 
 /// Rows that may be held beyond one a key before those that lost are dropped.
 const LOSERS: usize = 64 * 1024;
+/// Of the memory that rows may take, the part that the rows themselves are given: the rest is for keys, orders and copies.
+const ROWS_OF_MEMORY: u64 = 4;
 /// Places named for rows with a null in their key.
 const NAMED: usize = 5;
 
+/// The rows of a source by key, in memory or not.
+#[derive(Debug)]
+pub(crate) enum Chosen {
+    Held(Winners),
+    /// More than was to be held: sorted on disk, to be chosen from some keys at a time.
+    Spilled(Sorted),
+}
+
+/// Where rows go that are more than may be held.
+#[derive(Debug)]
+pub(crate) struct Overflow {
+    pub(crate) scratch: Scratch,
+    /// A name that no other load has.
+    pub(crate) name: String,
+}
+
 /// Reads `source` (all columns of the table, in its types and order) and keeps the newest row of each key. What is
-/// chosen does not depend on how the rows are ordered or cut into batches.
+/// chosen does not depend on how the rows are ordered or cut into batches, nor on whether they fit in memory.
 ///
 /// # Errors
-/// `Refused` for a null in a key, unless nulls are to match, and for a key with more than one newest row; the source's
-/// own errors.
-pub(crate) async fn choose(keyed: Keyed, source: BoxStream<'_, Result<(RecordBatch, Places)>>) -> Result<Winners> {
-    choose_beside(keyed, source, LOSERS).await
+/// `Refused` for a null in a key, unless nulls are to match, and for a key with more than one newest row (where rows
+/// were spilled, only when they are [read again](Sorted::winners)); `Retryable` where the scratch folder fails; the
+/// source's own errors.
+pub(crate) async fn choose(
+    keyed: Keyed,
+    source: BoxStream<'_, Result<(RecordBatch, Places)>>,
+    overflow: Option<Overflow>,
+) -> Result<Chosen> {
+    choose_beside(keyed, source, LOSERS, overflow).await
 }
 
 /// As [`choose`], with `losers` rows held at most beyond two a key.
@@ -40,13 +65,62 @@ async fn choose_beside(
     keyed: Keyed,
     mut source: BoxStream<'_, Result<(RecordBatch, Places)>>,
     losers: usize,
-) -> Result<Winners> {
-    let broke_off = |e| Error::internal("choosing the newest rows broke off").caused_by(e);
+    overflow: Option<Overflow>,
+) -> Result<Chosen> {
+    let limit = overflow.as_ref().map_or(u64::MAX, |overflow| overflow.scratch.memory / ROWS_OF_MEMORY);
+    let again = keyed.again()?;
     let mut choice = Choice::new(keyed, losers);
+    let (mut read, mut bytes) = (Vec::new(), 0);
     while let Some((rows, places)) = source.try_next().await? {
+        if let Some(overflow) = &overflow {
+            bytes += spill::bytes(&rows);
+            read.push((rows.clone(), places.clone()));
+            if bytes > limit {
+                drop(choice);
+                let spill = Spill::new(again, &overflow.scratch, &overflow.name, limit)?;
+                return Ok(Chosen::Spilled(spill_all(spill, read, source).await?));
+            }
+        }
         choice = spawn_blocking(move || choice.add(rows, places)).await.map_err(broke_off)??;
     }
-    spawn_blocking(move || choice.finish()).await.map_err(broke_off)?
+    spawn_blocking(move || choice.finish()).await.map_err(broke_off)?.map(Chosen::Held)
+}
+
+fn broke_off(error: tokio::task::JoinError) -> Error {
+    Error::internal("choosing the newest rows broke off").caused_by(error)
+}
+
+async fn spill_all(mut spill: Spill, read: Vec<Placed>, mut source: BoxStream<'_, Result<Placed>>) -> Result<Sorted> {
+    let add_all = move |mut spill: Spill, rows: Vec<Placed>| {
+        rows.into_iter().try_for_each(|(rows, places)| spill.add(rows, places)).map(|()| spill)
+    };
+    spill = spawn_blocking(move || add_all(spill, read)).await.map_err(broke_off)??;
+    while let Some(rows) = source.try_next().await? {
+        spill = spawn_blocking(move || add_all(spill, vec![rows])).await.map_err(broke_off)??;
+    }
+    spawn_blocking(move || spill.finish()).await.map_err(broke_off)?
+}
+
+impl Sorted {
+    /// The newest rows of all keys, some keys at a time, from the least key on.
+    ///
+    /// # Errors
+    /// As [`choose`]; the stream ends with the first.
+    pub(crate) fn winners(&self) -> Result<BoxStream<'static, Result<Winners>>> {
+        let (merge, keyed) = (self.read()?, self.keyed().again()?);
+        let next = |(mut merge, keyed): (Merge, Keyed)| async move {
+            let chosen = spawn_blocking(move || {
+                let Some(rows) = merge.next()? else { return Ok(None) };
+                let mut choice = Choice::new(keyed.again()?, LOSERS);
+                for (rows, places) in rows {
+                    choice = choice.add(rows, places)?;
+                }
+                Ok(Some((choice.finish()?, (merge, keyed))))
+            });
+            chosen.await.map_err(broke_off)?
+        };
+        Ok(stream::try_unfold((merge, keyed), next).boxed())
+    }
 }
 
 struct Choice {

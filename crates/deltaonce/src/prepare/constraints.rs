@@ -86,6 +86,11 @@ impl Constraints {
         Ok(Self { checks, partition_texts })
     }
 
+    /// No constraints.
+    pub(crate) fn none() -> Self {
+        Self { checks: Vec::new(), partition_texts: Vec::new() }
+    }
+
     /// Checks rows that are to be written; `batch` has the table's columns.
     ///
     /// # Errors

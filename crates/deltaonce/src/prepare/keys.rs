@@ -44,6 +44,17 @@ impl Keyed {
     }
 }
 
+impl Keyed {
+    /// The same once more.
+    ///
+    /// # Errors
+    /// None that [`Keyed::new`] did not give.
+    pub(crate) fn again(&self) -> Result<Self> {
+        let order = self.order.as_ref().map(Ordering::declared);
+        Self::new(&self.table, &self.schema, self.key.names(), order, self.null_keys)
+    }
+}
+
 /// Columns that identify a row.
 #[derive(Debug)]
 pub(crate) struct Key {

@@ -6,6 +6,7 @@ pub(crate) mod constraints;
 pub(crate) mod content;
 pub(crate) mod index;
 pub(crate) mod keys;
+pub(crate) mod spill;
 pub(crate) mod stream;
 pub(crate) mod text;
 mod tie;

@@ -22,8 +22,8 @@ use crate::table::schema::TableSchema;
 pub(crate) struct Gate {
     pub(crate) schema: TableSchema,
     pub(crate) constraints: Constraints,
-    /// Whether columns that the source lacks are null; otherwise it is refused.
-    pub(crate) missing_is_null: bool,
+    /// Columns that every input must have; others that it lacks are null.
+    pub(crate) needed: BTreeSet<String>,
     /// The scope of a replace.
     pub(crate) scope: Option<ResolvedScope>,
 }
@@ -125,11 +125,14 @@ impl Checks {
         if missing.is_empty() {
             return Ok(());
         }
-        if !self.gate.missing_is_null {
+        let needed: Vec<&str> =
+            missing.iter().filter(|column| self.gate.needed.contains(*column)).map(String::as_str).collect();
+        if !needed.is_empty() {
             return Err(Error::refused(format!(
-                "{name} has no column {}, and a merge updates whole rows",
-                missing.join(", ")
-            )));
+                "{name} has no column {}, which this merge takes from it",
+                needed.join(", ")
+            ))
+            .hint("a merge updates whole rows; to leave columns as they are, name the others with --update-columns"));
         }
         let has_default = |name: &&String| {
             self.gate.schema.column(name).is_some_and(|field| field.metadata().contains_key("CURRENT_DEFAULT"))

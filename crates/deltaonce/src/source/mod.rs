@@ -56,9 +56,15 @@ impl fmt::Display for Place {
 /// Where each row of a batch stood in its source.
 #[derive(Debug, Clone)]
 pub(crate) struct Places {
-    source: Arc<str>,
-    unit: Unit,
+    sources: Sources,
     numbers: Numbers,
+}
+
+#[derive(Debug, Clone)]
+enum Sources {
+    One(Arc<str>, Unit),
+    /// Row i stood in the source whose number is the i-th.
+    Each(Arc<[(Arc<str>, Unit)]>, Arc<[u32]>),
 }
 
 #[derive(Debug, Clone)]
@@ -72,12 +78,18 @@ enum Numbers {
 impl Places {
     /// Rows that stood one after the other, the first at `first`.
     pub(crate) fn consecutive(source: Arc<str>, unit: Unit, first: u64) -> Self {
-        Self { source, unit, numbers: Numbers::From(first) }
+        Self { sources: Sources::One(source, unit), numbers: Numbers::From(first) }
     }
 
     /// Rows that stood where `numbers` says.
     pub(crate) fn each(source: Arc<str>, unit: Unit, numbers: Arc<[u64]>) -> Self {
-        Self { source, unit, numbers: Numbers::Each(numbers) }
+        Self { sources: Sources::One(source, unit), numbers: Numbers::Each(numbers) }
+    }
+
+    /// Rows of several sources: row i stood in that of `sources` which the i-th of `which` counts, where the i-th of
+    /// `numbers` says.
+    pub(crate) fn mixed(sources: Arc<[(Arc<str>, Unit)]>, which: Arc<[u32]>, numbers: Arc<[u64]>) -> Self {
+        Self { sources: Sources::Each(sources, which), numbers: Numbers::Each(numbers) }
     }
 
     /// Where row `row` of the batch stood.
@@ -86,7 +98,14 @@ impl Places {
             Numbers::From(first) => first + row as u64,
             Numbers::Each(numbers) => numbers.get(row).copied().unwrap_or_default(),
         };
-        Place { source: self.source.clone(), unit: self.unit, number }
+        let (source, unit) = match &self.sources {
+            Sources::One(source, unit) => (source.clone(), *unit),
+            Sources::Each(sources, which) => {
+                let source = which.get(row).and_then(|which| sources.get(*which as usize)).cloned();
+                source.unwrap_or_else(|| ("the source".into(), Unit::Row))
+            }
+        };
+        Place { source, unit, number }
     }
 }
 

@@ -54,8 +54,34 @@ pub(super) struct Files {
     pub(super) partitioning: Arc<Partitioning>,
     pub(super) stats: StatsPlan,
     pub(super) host: Arc<dyn Host>,
+    pub(super) kind: Kind,
     /// Files begun so far, for their names.
     pub(super) begun: AtomicU64,
+}
+
+/// What files are for, which says where they are and what they are called.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+pub(super) enum Kind {
+    /// Rows of the table.
+    Rows,
+    /// Rows that changed, for readers of the change data feed (protocol, "Add CDC File").
+    Changes,
+}
+
+impl Kind {
+    fn folder(self) -> Option<&'static str> {
+        match self {
+            Self::Rows => None,
+            Self::Changes => Some("_change_data"),
+        }
+    }
+
+    fn prefix(self) -> &'static str {
+        match self {
+            Self::Rows => "part",
+            Self::Changes => "cdc",
+        }
+    }
 }
 
 /// An open data file of one partition.
@@ -80,8 +106,9 @@ impl Files {
     /// `Unsupported` for columns that Parquet cannot hold.
     pub(super) fn open(&self, partition: Values, plain: &[String], runtime: &Handle) -> Result<DataFile> {
         let number = self.begun.fetch_add(1, Ordering::Relaxed);
-        let name = format!("part-{number:05}-{}-c000{}", Uuid::from_u128(self.host.random()), self.settings.suffix);
-        let path = path::object(&partition, &name)?;
+        let (prefix, id) = (self.kind.prefix(), Uuid::from_u128(self.host.random()));
+        let name = format!("{prefix}-{number:05}-{id}-c000{}", self.settings.suffix);
+        let path = path::object(self.kind.folder(), &partition, &name)?;
         let sink = Sink::new(self.table.clone(), self.store.clone(), path, self.settings.target, runtime.clone());
         // The Arrow schema that the writer would put into the footer says nothing that Parquet's own types do not say here.
         let options = ArrowWriterOptions::new().with_properties(self.properties(plain)).with_skip_arrow_metadata(true);

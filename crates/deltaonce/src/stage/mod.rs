@@ -14,6 +14,7 @@ pub(crate) mod settings;
 mod stats;
 mod text;
 mod upload;
+mod vectors;
 mod worker;
 
 #[cfg(test)]
@@ -25,7 +26,7 @@ use std::sync::Arc;
 use std::sync::atomic::AtomicU64;
 
 use arrow::array::Array;
-use arrow::datatypes::SchemaRef;
+use arrow::datatypes::{DataType, Field, Fields, Schema, SchemaRef};
 use arrow::record_batch::RecordBatch;
 use futures::{Stream, StreamExt};
 use object_store::ObjectStore;
@@ -34,14 +35,14 @@ use tokio::sync::mpsc;
 use tokio::sync::mpsc::error::TrySendError;
 use tokio::task::JoinSet;
 
-use self::file::Files;
+use self::file::{Files, Kind};
 use self::partition::Partitioning;
 use self::settings::Settings;
 use self::stats::StatsPlan;
 use self::worker::Queue;
 use crate::error::{Error, Result};
 use crate::host::Host;
-use crate::table::actions::AddFile;
+use crate::table::actions::{AddFile, ChangeFile};
 use crate::table::schema::TableSchema;
 
 /// Batches that wait for a worker.
@@ -58,14 +59,25 @@ const SHARED_FROM: u64 = 8 * 1024 * 1024;
 /// Writes the data files of one table. Cheap to clone.
 #[derive(Debug, Clone)]
 pub(crate) struct Stager {
-    schema: SchemaRef,
-    files: Arc<Files>,
+    rows: Output,
+    changes: Output,
     parallelism: usize,
 }
 
+/// Files of one kind.
+#[derive(Debug, Clone)]
+struct Output {
+    schema: SchemaRef,
+    files: Arc<Files>,
+}
+
+/// The column of change data that says what became of a row (protocol, "Add CDC File").
+pub(crate) const CHANGE_TYPE: &str = "_change_type";
+
 impl Stager {
     /// A stager for the table that the user calls `table`, at the root of `store`, whose `delta.*` configuration is `properties`. At most
-    /// `parallelism` threads encode at once. File names are made of `host`'s random numbers, `modificationTime` of
+    /// `parallelism` threads encode at once. Columns named in `keys` have statistics whatever the properties say, since
+    /// merges and inserts find rows by them. File names are made of `host`'s random numbers, `modificationTime` of
     /// its clock.
     ///
     /// # Errors
@@ -75,14 +87,27 @@ impl Stager {
         store: Arc<dyn ObjectStore>,
         schema: &TableSchema,
         properties: &BTreeMap<String, String>,
+        keys: &[String],
         host: Arc<dyn Host>,
         parallelism: usize,
     ) -> Result<Self> {
         let settings = Settings::new(schema, properties)?;
-        let partitioning = Arc::new(Partitioning::new(schema)?);
-        let stats = StatsPlan::new(partitioning.file_schema(), &settings.indexed);
-        let files = Files { table, store, settings, partitioning, stats, host, begun: AtomicU64::new(0) };
-        Ok(Self { schema: schema.columns().clone(), files: Arc::new(files), parallelism: parallelism.max(1) })
+        let output = |kind, schema: &TableSchema| -> Result<Output> {
+            let partitioning = Arc::new(Partitioning::new(schema)?);
+            let stats = StatsPlan::new(partitioning.file_schema(), &settings.indexed, keys);
+            let (table, store, host, settings) = (table.clone(), store.clone(), host.clone(), settings.clone());
+            let files = Files { table, store, settings, partitioning, stats, host, kind, begun: AtomicU64::new(0) };
+            Ok(Output { schema: schema.columns().clone(), files: Arc::new(files) })
+        };
+        let fields = schema.columns().fields().iter().cloned();
+        let fields = fields.chain([Arc::new(Field::new(CHANGE_TYPE, DataType::Utf8, false))]);
+        let changed = Schema::new(fields.collect::<Fields>()).into();
+        let changed = TableSchema::new(changed, schema.partition_columns().to_vec());
+        Ok(Self {
+            rows: output(Kind::Rows, schema)?,
+            changes: output(Kind::Changes, &changed)?,
+            parallelism: parallelism.max(1),
+        })
     }
 
     /// Writes batches with exactly the table's columns, partition columns included, in the table's order and types, and
@@ -97,11 +122,32 @@ impl Stager {
     /// The stream's error, `Refused` for a partition value that readers would not give back, or why storage failed.
     /// No upload is left half done then; files that were whole stay, unseen.
     pub(crate) async fn write(&self, rows: impl Stream<Item = Result<RecordBatch>> + Send) -> Result<Vec<AddFile>> {
+        self.rows.write(rows, self.parallelism).await
+    }
+
+    /// Writes batches as for [`Stager::write`], with [`CHANGE_TYPE`] after the table's columns, into files of change data.
+    ///
+    /// # Errors
+    /// As [`Stager::write`].
+    pub(crate) async fn write_changes(
+        &self,
+        rows: impl Stream<Item = Result<RecordBatch>> + Send,
+    ) -> Result<Vec<ChangeFile>> {
+        Ok(self.changes.write(rows, self.parallelism).await?.into_iter().map(ChangeFile::from).collect())
+    }
+}
+
+impl Output {
+    async fn write(
+        &self,
+        rows: impl Stream<Item = Result<RecordBatch>> + Send,
+        parallelism: usize,
+    ) -> Result<Vec<AddFile>> {
         let runtime = Handle::try_current()
             .map_err(|e| Error::internal("data files are written only on a tokio runtime").caused_by(e))?;
         let (sender, receiver) = mpsc::channel(QUEUED);
         let queue = Arc::new(Queue::new(receiver));
-        let mut pool = Pool { files: &self.files, queue, runtime, workers: JoinSet::new(), limit: self.parallelism };
+        let mut pool = Pool { files: &self.files, queue, runtime, workers: JoinSet::new(), limit: parallelism };
 
         let fed = self.feed(rows, &sender, &mut pool).await;
         if fed.is_ok() {

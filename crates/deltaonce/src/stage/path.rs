@@ -13,15 +13,15 @@ const NULL: &str = "__HIVE_DEFAULT_PARTITION__";
 /// Bytes that file systems allow in one name.
 const NAME_LIMIT: usize = 255;
 
-/// The object that a file called `name` of a partition becomes.
+/// The object that a file called `name` of a partition becomes, below `folder` where there is one.
 ///
 /// Directories are named as Hive and Spark do. They mean nothing to readers, who take values from the log; so one whose
 /// name is too long for a file system is left out.
 ///
 /// # Errors
 /// `Internal` for a name that no store can hold.
-pub(super) fn object(partition: &Values, name: &str) -> Result<Path> {
-    let mut path = String::new();
+pub(super) fn object(folder: Option<&str>, partition: &Values, name: &str) -> Result<Path> {
+    let mut path = folder.map(|folder| format!("{folder}/")).unwrap_or_default();
     for (column, value) in partition {
         let value = value.directory.as_deref().map_or_else(|| NULL.to_owned(), escape);
         let directory = format!("{}={value}", escape(column));

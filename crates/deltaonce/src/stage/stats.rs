@@ -50,9 +50,10 @@ struct Seen {
 }
 
 impl StatsPlan {
-    /// A plan for files with the columns of `schema`, of which `indexed` have statistics.
-    pub(super) fn new(schema: &Schema, indexed: &Indexed) -> Self {
-        let mut walk = Walk { indexed, leaf: 0, parquet: 0, path: Vec::new() };
+    /// A plan for files with the columns of `schema`, of which `indexed` have statistics, and so have those named in
+    /// `always`.
+    pub(super) fn new(schema: &Schema, indexed: &Indexed, always: &[String]) -> Self {
+        let mut walk = Walk { indexed, always, leaf: 0, parquet: 0, path: Vec::new() };
         let columns = walk.nodes(schema.fields());
         Self { columns, leaves: walk.leaf }
     }
@@ -138,6 +139,7 @@ fn has_nan(data_type: &DataType, array: &ArrayRef, nulls: Option<&NullBuffer>) -
 
 struct Walk<'a> {
     indexed: &'a Indexed,
+    always: &'a [String],
     leaf: usize,
     parquet: usize,
     path: Vec<String>,
@@ -165,6 +167,11 @@ impl Walk<'_> {
     }
 
     fn is_indexed(&self) -> bool {
+        if let [name] = self.path.as_slice()
+            && self.always.contains(name)
+        {
+            return true;
+        }
         match self.indexed {
             Indexed::All => true,
             Indexed::First(count) => self.leaf < *count,

@@ -78,7 +78,7 @@ fn stager(
 ) -> Result<Stager> {
     let schema = TableSchema::new(batch.schema(), partition_by.iter().map(|name| (*name).to_owned()).collect());
     let properties: BTreeMap<_, _> = properties.iter().map(|(k, v)| ((*k).to_owned(), (*v).to_owned())).collect();
-    Stager::new("t".into(), store, &schema, &properties, Arc::new(SystemHost::default()), 2)
+    Stager::new("t".into(), store, &schema, &properties, &[], Arc::new(SystemHost::default()), 2)
 }
 
 fn batches(batches: Vec<RecordBatch>) -> BoxStream<'static, Result<RecordBatch>> {

@@ -63,6 +63,26 @@ pub(crate) struct DeletionVector {
     pub(crate) cardinality: i64,
 }
 
+/// A file with rows that changed: the `cdc` action (protocol, "Add CDC File").
+#[derive(Debug, Clone, PartialEq, Serialize, Deserialize)]
+#[serde(rename_all = "camelCase")]
+pub(crate) struct ChangeFile {
+    /// As in `add`.
+    pub(crate) path: String,
+    /// As in `add`.
+    pub(crate) partition_values: BTreeMap<String, Option<String>>,
+    /// Bytes.
+    pub(crate) size: i64,
+    /// Always false: it adds no rows to the table.
+    pub(crate) data_change: bool,
+}
+
+impl From<AddFile> for ChangeFile {
+    fn from(file: AddFile) -> Self {
+        Self { path: file.path, partition_values: file.partition_values, size: file.size, data_change: false }
+    }
+}
+
 /// The `remove` action.
 #[derive(Debug, Clone, PartialEq, Serialize, Deserialize)]
 #[serde(rename_all = "camelCase")]
@@ -123,6 +143,24 @@ impl AddFile {
         physical.checked_sub(masked)
     }
 
+    /// What tells the file from every other of the table: its path and its deletion vector (protocol, "Add File and
+    /// Remove File").
+    pub(crate) fn logical_name(&self) -> String {
+        match &self.deletion_vector {
+            None => self.path.clone(),
+            Some(vector) => format!("{}#{}", self.path, vector.unique_id()),
+        }
+    }
+
+    /// The file with other rows masked; `rows` is how many it holds, masked ones included.
+    ///
+    /// Bounds stay right when rows go, though they are tight no longer (protocol, "Per-file Statistics"); and a file
+    /// with a deletion vector must say how many rows it holds ("Writer Requirements for Deletion Vectors").
+    pub(crate) fn masked_by(&self, vector: DeletionVector, rows: u64) -> Self {
+        let stats = loosened(self.stats.as_deref().unwrap_or_default(), rows);
+        Self { deletion_vector: Some(vector), stats: Some(stats), ..self.clone() }
+    }
+
     /// The action that takes this file out of the table at `deleted_at` (milliseconds since the epoch).
     pub(crate) fn remove(&self, deleted_at: i64) -> RemoveFile {
         RemoveFile {
@@ -138,6 +176,54 @@ impl AddFile {
             default_row_commit_version: self.default_row_commit_version,
         }
     }
+}
+
+/// Statistics whose bounds are not tight, of a file with `rows` rows. Bounds and counts are taken over to the letter:
+/// numbers may have more digits than a double has.
+fn loosened(stats: &str, rows: u64) -> String {
+    let mut loose = format!(r#"{{"numRecords":{rows}"#);
+    for (name, value) in members(stats).unwrap_or_default() {
+        if matches!(name, "minValues" | "maxValues" | "nullCount") {
+            loose.push_str(&format!(r#","{name}":{value}"#));
+        }
+    }
+    loose.push_str(r#","tightBounds":false}"#);
+    loose
+}
+
+/// The members of a JSON object as they are written; none where it is no object.
+fn members(text: &str) -> Option<Vec<(&str, &str)>> {
+    let read: serde_json::Value = serde_json::from_str(text).ok()?;
+    let inner = text.trim().strip_prefix('{')?.strip_suffix('}')?;
+    let parts = split(inner, b',').into_iter().filter(|part| !part.trim().is_empty());
+    let members = parts.map(|part| {
+        let (name, value) = part.split_at(split(part, b':').first()?.len());
+        Some((name.trim().strip_prefix('"')?.strip_suffix('"')?, value.strip_prefix(':')?.trim()))
+    });
+    let members: Vec<_> = members.collect::<Option<_>>()?;
+    (read.as_object()?.len() == members.len()).then_some(members)
+}
+
+/// Cuts valid JSON at a byte, but not within texts and brackets.
+fn split(text: &str, at: u8) -> Vec<&str> {
+    let (mut parts, mut start, mut depth, mut in_text, mut escaped) = (Vec::new(), 0, 0_usize, false, false);
+    for (place, byte) in text.bytes().enumerate() {
+        match byte {
+            _ if escaped => escaped = false,
+            b'\\' if in_text => escaped = true,
+            b'"' => in_text = !in_text,
+            _ if in_text => {}
+            b'{' | b'[' => depth += 1,
+            b'}' | b']' => depth = depth.saturating_sub(1),
+            _ if byte == at && depth == 0 => {
+                parts.extend(text.get(start..place));
+                start = place + 1;
+            }
+            _ => {}
+        }
+    }
+    parts.extend(text.get(start..));
+    parts
 }
 
 /// The object that a path of the log names, in a store that is rooted at the table.
@@ -175,6 +261,22 @@ pub(crate) struct Txn {
 #[cfg(test)]
 mod tests {
     use super::*;
+
+    #[test]
+    fn statistics_of_a_masked_file_keep_their_digits_and_are_not_tight() {
+        for (stats, loose) in [
+            ("", r#"{"numRecords":9,"tightBounds":false}"#),
+            ("odd", r#"{"numRecords":9,"tightBounds":false}"#),
+            ("{}", r#"{"numRecords":9,"tightBounds":false}"#),
+            (
+                r#" {"numRecords": 8, "minValues" : {"a":0.12345678901234567890123456789, "b,}":"\\\",{"}, "nullCount":{"a":[1,2]}, "tightBounds":true, "x":1}"#,
+                r#"{"numRecords":9,"minValues":{"a":0.12345678901234567890123456789, "b,}":"\\\",{"},"nullCount":{"a":[1,2]},"tightBounds":false}"#,
+            ),
+        ] {
+            assert_eq!(loosened(stats, 9), loose);
+            serde_json::from_str::<serde_json::Value>(loose).unwrap();
+        }
+    }
 
     #[test]
     fn a_path_is_followed_within_the_tables_folder_only() {

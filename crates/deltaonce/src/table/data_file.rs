@@ -52,7 +52,17 @@ impl AsyncFileReader for DataFile {
     }
 
     fn get_byte_ranges(&mut self, ranges: Vec<Range<u64>>) -> BoxFuture<'_, ParquetResult<Vec<Bytes>>> {
-        async move { self.store.get_ranges(&self.location, &ranges).await.map_err(external) }.boxed()
+        async move {
+            // A store may panic where one of several ranges lies beyond the object's end, as a footer may have it.
+            if ranges.iter().any(|range| range.start > range.end || range.end > self.size) {
+                return Err(ParquetError::EOF(format!(
+                    "the file ends at byte {}, before a part that it names",
+                    self.size
+                )));
+            }
+            self.store.get_ranges(&self.location, &ranges).await.map_err(external)
+        }
+        .boxed()
     }
 
     fn get_metadata<'a>(

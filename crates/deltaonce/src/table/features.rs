@@ -71,7 +71,6 @@ enum Need {
 }
 
 fn need(feature: &TableFeature, snapshot: &Snapshot, contract: &Contract) -> Need {
-    let only_adds = matches!(contract, Contract::Append | Contract::Insert { .. });
     let unless = |fine: bool, why: &'static str| if fine { Need::Met } else { Need::Unmet(why) };
     let no_field_has = |prefix: &str| {
         let fields = snapshot.schema().columns().fields();
@@ -84,14 +83,12 @@ fn need(feature: &TableFeature, snapshot: &Snapshot, contract: &Contract) -> Nee
         | TableFeature::TimestampWithoutTimezone
         | TableFeature::DomainMetadata
         | TableFeature::VacuumProtocolCheck
+        | TableFeature::DeletionVectors
+        | TableFeature::ChangeDataFeed
         | TableFeature::V2Checkpoint
         // Only columns that a source lacks take their default, and such a source is refused when its rows are prepared.
         | TableFeature::AllowColumnDefaults
         | TableFeature::InCommitTimestamp => Need::Met,
-        TableFeature::ChangeDataFeed => unless(
-            only_adds || !snapshot.is_set("delta.enableChangeDataFeed"),
-            "and this load could change rows, whose change data is not written yet",
-        ),
         TableFeature::GeneratedColumns => {
             unless(no_field_has("delta.generationExpression"), "whose values are not computed yet")
         }
@@ -99,9 +96,6 @@ fn need(feature: &TableFeature, snapshot: &Snapshot, contract: &Contract) -> Nee
         TableFeature::ColumnMapping => {
             let mode = snapshot.metadata().configuration().get("delta.columnMapping.mode").map(String::as_str);
             unless(matches!(mode, None | Some("none")), "whose physical column names are not written yet")
-        }
-        TableFeature::DeletionVectors => {
-            unless(matches!(contract, Contract::Append), "and this load reads rows, whose masks are not applied yet")
         }
         TableFeature::ClusteredTable => unless(
             has_all_statistics(snapshot),

@@ -7,6 +7,7 @@ use arrow::array::{Array, AsArray, MapArray, RecordBatch, StructArray};
 use arrow::datatypes::{Int32Type, Int64Type, Schema};
 use delta_kernel::engine::arrow_conversion::TryIntoArrow;
 use delta_kernel::engine::arrow_data::ArrowEngineData;
+use delta_kernel::table_features::TableFeature;
 use delta_kernel::{DeltaResult as KernelResult, Engine, SnapshotRef};
 use deltalake::DeltaTableError;
 use deltalake::kernel::{Metadata, Protocol, Snapshot as DeltaSnapshot, StructType};
@@ -129,6 +130,12 @@ impl Snapshot {
     /// A property that is `true` or `false`; absent is false.
     pub(crate) fn is_set(&self, property: &str) -> bool {
         self.metadata().configuration().get(property).is_some_and(|value| value.eq_ignore_ascii_case("true"))
+    }
+
+    /// Whether the protocol lets readers expect deletion vectors.
+    pub(crate) fn has_vectors(&self) -> bool {
+        let features = self.protocol().reader_features();
+        features.is_some_and(|features| features.contains(&TableFeature::DeletionVectors))
     }
 
     /// Every data file of this version, as its `add` says it.

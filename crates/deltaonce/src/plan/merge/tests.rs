@@ -8,9 +8,10 @@ use crate::error::ErrorKind;
 use crate::load::NullKeys;
 use crate::plan::Change;
 use crate::plan::fixture::{Table, field, texts, utc};
+use crate::plan::probe::Probes;
 
 fn is_unchanged(change: &Change) -> bool {
-    change.adds.is_empty() && change.removes.is_empty()
+    change.is_empty()
 }
 
 fn numbered(count: i64, value: &str, version: i64) -> Vec<(i64, &str, i64)> {
@@ -257,11 +258,15 @@ async fn an_empty_source_reads_nothing() {
     let mut table = table.holding(rows).await;
     let source = table.source(&[table.versions(&[])]).await.unwrap();
     table.files[0].path = "gone.parquet".to_owned();
-    let change = super::plan(&table.target(), &source, &table).await.unwrap();
+    let change = super::plan(&table.target(), &source, &table.revision(&source).unwrap(), &Probes::default(), &table)
+        .await
+        .unwrap();
     assert!(is_unchanged(&change));
     assert_eq!((change.probed, change.pruned), (0, 1));
     let source = table.source(&[table.versions(&[(1, "b", 2)])]).await.unwrap();
-    let error = super::plan(&table.target(), &source, &table).await.unwrap_err();
+    let error = super::plan(&table.target(), &source, &table.revision(&source).unwrap(), &Probes::default(), &table)
+        .await
+        .unwrap_err();
     assert_eq!(error.kind(), ErrorKind::Retryable);
     assert!(error.message().contains("'gone.parquet'"), "{error}");
     assert!(error.advice().is_some_and(|hint| hint.contains("vacuumed")));
@@ -301,12 +306,16 @@ async fn composite_keys_are_pruned_by_each_column_and_together() {
 async fn a_plan_on_a_newer_snapshot_takes_the_same_source() {
     let mut table = Table::of_versions();
     let source = table.source(&[table.versions(&[(1, "mine", 2), (2, "mine", 2)])]).await.unwrap();
-    let first = super::plan(&table.target(), &source, &table).await.unwrap();
+    let first = super::plan(&table.target(), &source, &table.revision(&source).unwrap(), &Probes::default(), &table)
+        .await
+        .unwrap();
     assert_eq!((first.rows.inserted, first.adds.len()), (2, 1));
     // Another writer was faster, with an older row of one key and a newer one of the other.
     let theirs = table.versions(&[(1, "theirs", 1), (2, "theirs", 3)]);
     table = table.holding(theirs).await;
-    let second = super::plan(&table.target(), &source, &table).await.unwrap();
+    let second = super::plan(&table.target(), &source, &table.revision(&source).unwrap(), &Probes::default(), &table)
+        .await
+        .unwrap();
     assert_eq!((second.rows.inserted, second.rows.updated, second.rows.stale), (0, 1, 1));
 }
 

@@ -1,3 +1,7 @@
+use std::sync::Arc;
+
+use arrow::array::StringArray;
+
 use super::*;
 use crate::error::ErrorKind;
 use crate::plan::testing::{every_type, letters, rows, table};

@@ -91,6 +91,7 @@ impl<'a> Translator<'a> {
         match sql {
             Sql::Nested(inner) => self.typed(inner),
             Sql::Identifier(name) => self.column(name),
+            Sql::CompoundIdentifier(names) if self.origin == Origin::Update => self.column_of_side(names, sql),
             Sql::Value(value) => self.literal(&value.value),
             Sql::TypedString(typed) => typed_string(typed),
             Sql::BinaryOp { left, op, right } => self.binary(sql, left, op, right),
@@ -141,6 +142,17 @@ impl<'a> Translator<'a> {
         match self.typed(sql)? {
             Typed::Literal(literal) => Ok(by_itself(&literal)?.expr),
             Typed::Expr(typed) => Ok(typed.expr),
+        }
+    }
+
+    /// A column that is named with its side.
+    fn column_of_side(&mut self, names: &[Ident], sql: &Sql) -> Result<Typed> {
+        match names {
+            [side, name] if matches!(side.value.as_str(), "source" | "target") => {
+                self.column(&Ident::new(format!("{}.{}", side.value, name.value)))
+            }
+            _ => Err(Error::invalid(format!("'{}' is not a column of source or target", shown(sql)))
+                .hint("name columns with their side: source.amount, target.amount")),
         }
     }
 

@@ -32,7 +32,14 @@ fn choose_rows(rows: &[Row], cut: usize, order: Option<&str>, null_keys: NullKey
         Ok((batch(rows), Places::consecutive("ties.csv".into(), Unit::Line, first)))
     });
     let source = stream::iter(batches.collect::<Vec<_>>()).boxed();
-    tokio::runtime::Builder::new_current_thread().build().unwrap().block_on(choose_beside(keyed, source, losers))
+    tokio::runtime::Builder::new_current_thread()
+        .build()
+        .unwrap()
+        .block_on(choose_beside(keyed, source, losers, None))
+        .map(|chosen| match chosen {
+            Chosen::Held(winners) => winners,
+            Chosen::Spilled(_) => panic!("nothing bounds the memory"),
+        })
 }
 
 fn by_key(winners: &Winners) -> BTreeMap<Option<i64>, Row> {

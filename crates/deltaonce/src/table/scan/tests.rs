@@ -1,6 +1,6 @@
 use std::collections::BTreeMap;
 
-use arrow::array::{AsArray, Int32Array};
+use arrow::array::{ArrayRef, AsArray, Int32Array};
 use arrow::datatypes::{Int64Type, TimestampMicrosecondType};
 use futures::TryStreamExt;
 use object_store::ObjectStoreExt;
@@ -67,7 +67,7 @@ async fn rows_come_in_order_with_their_places_over_row_groups() {
     let batches: Vec<Scanned> = scan(store, &schema, &file, &[0]).try_collect().await.unwrap();
     let mut next = 0;
     for batch in &batches {
-        assert_eq!(batch.first, next as u64);
+        assert_eq!(batch.places.of(0), next as u64);
         assert_eq!(batch.rows.num_columns(), 1);
         for value in batch.rows.column(0).as_primitive::<Int64Type>().values() {
             assert_eq!(*value, next);
@@ -157,4 +157,37 @@ async fn what_cannot_be_read_rightly_is_an_error_that_names_the_file() {
         assert_eq!(error.kind(), kind, "{error}");
         assert!(error.message().contains(&file.path), "{error}");
     }
+}
+
+#[tokio::test]
+async fn rows_are_picked_by_their_places_and_masked_ones_left_out() {
+    let (store, mut file) = stored(parquet(&numbers(20_000), 9_000), &[]).await;
+    let masked: RoaringTreemap = (0..20_000).filter(|place| place % 3 == 0).collect();
+    let vector = deletion_vector::encode(&[masked], || uuid::Uuid::from_u128(7)).unwrap().remove(0);
+    store.put(&vector.path, vector.bytes.into()).await.unwrap();
+    file.deletion_vector = vector.vectors.first().cloned();
+    let schema = schema(&[("a", DataType::Int64), ("b", DataType::Int32)], &[]);
+    let values = |batches: Vec<Scanned>| -> Vec<i64> {
+        let rows = batches.iter().flat_map(|batch| {
+            let values = batch.rows.column(0).as_primitive::<Int64Type>().values();
+            (0..values.len()).for_each(|row| assert_eq!(batch.places.of(row), values[row] as u64));
+            values.iter().copied()
+        });
+        rows.collect()
+    };
+    let all: Vec<Scanned> = scan(store.clone(), &schema, &file, &[0]).try_collect().await.unwrap();
+    assert_eq!(values(all), (0..20_000).filter(|place| place % 3 != 0).collect::<Vec<_>>());
+    let open = OpenFile::open(store, &schema, &file).await.unwrap();
+    let some = RowRanges::of([5..12, 8_998..9_003, 17_999..18_001]);
+    let picked: Vec<Scanned> = open.scan(&[0], Some(&some), Ok).try_collect().await.unwrap();
+    assert_eq!(
+        values(picked),
+        [5, 7, 8, 10, 11, 8_998, 8_999, 9_001, 9_002, 17_999, 18_000]
+            .map(|n| n)
+            .into_iter()
+            .filter(|n| n % 3 != 0)
+            .collect::<Vec<_>>()
+    );
+    let none = RowRanges::at([3]);
+    assert!(open.scan(&[0], Some(&none), Ok).try_collect::<Vec<_>>().await.unwrap().is_empty());
 }
