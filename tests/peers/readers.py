@@ -16,15 +16,19 @@ def deltalake_rows(table, options=None, version=None):
 
 
 def duckdb_rows(table, options=None, version=None):
-    at = "" if version is None else f", version => {int(version)}"
-    with _duckdb(options or {}) as connection:
-        return connection.execute(f"select * from delta_scan({_quoted(table)}{at})").to_arrow_table()
+    with duckdb_connection(options) as connection:
+        return connection.execute(f"select * from {duckdb_scan(table, version)}").to_arrow_table()
 
 
 READERS = {"deltalake": deltalake_rows, "duckdb": duckdb_rows}
 
 
-def _duckdb(options):
+def duckdb_scan(table, version=None):
+    at = "" if version is None else f", version => {int(version)}"
+    return f"delta_scan({_quoted(table)}{at})"
+
+
+def duckdb_connection(options=None):
     connection = duckdb.connect(config={"autoinstall_known_extensions": "false", "autoload_known_extensions": "false"})
     for module in (duckdb_extension_httpfs, duckdb_extension_delta):
         name = module.__name__.removeprefix("duckdb_extension_")

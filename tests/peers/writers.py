@@ -54,6 +54,13 @@ def add_constraint(table, name, predicate, options=None):
     return state(table, options)
 
 
+def changes(table, version, options=None):
+    """What the change data feed says of one version, rows as text."""
+    feed = DeltaTable(table, storage_options=options).load_cdf(starting_version=version, ending_version=version)
+    rows = pa.table(feed.read_all()).to_pylist()
+    return [{name: None if value is None else str(value) for name, value in row.items()} for row in rows]
+
+
 def state(table, options=None):
     """What the table says of itself: version, live data files, schema, partition columns, properties."""
     delta = DeltaTable(table, storage_options=options)
@@ -67,7 +74,7 @@ def state(table, options=None):
     }
 
 
-WRITERS = {f.__name__: f for f in (write, delete, compact, vacuum, checkpoint, add_constraint, state)}
+WRITERS = {f.__name__: f for f in (write, delete, compact, vacuum, checkpoint, add_constraint, changes, state)}
 
 
 def _table(schema, rows):

@@ -1,7 +1,7 @@
 #!/usr/bin/env python3
 """Appends one big file to a new table, with deltaonce and with Python deltalake in turn, and compares time and memory.
 
-  scripts/bench DELTAONCE [--rows 10000000] [--rounds 3] [--only parquet|csv] [--work DIR]
+  scripts/bench DELTAONCE append [--rows 10000000] [--rounds 3] [--only parquet|csv] [--work DIR]
 
 The inputs are orders, made once and kept in DIR (default: the project's cache). Wall time of deltaonce is that of the
 whole process; of deltalake only the write is counted, not the start of Python and its imports. Memory is the peak of
@@ -10,15 +10,14 @@ that mean something.
 """
 
 import argparse
-import datetime
 import json
-import os
 import pathlib
 import shutil
 import statistics
-import subprocess
 import sys
 import time
+
+from bench_common import apart, cache, log_of, measure, orders, positive, program, read_once
 
 SCHEMA = (
     "order_id bigint, customer_id bigint, status string, amount double, qty int, note string, "
@@ -30,15 +29,14 @@ CHUNK = 500_000
 def main():
     parser = argparse.ArgumentParser(description=__doc__, formatter_class=argparse.RawDescriptionHelpFormatter)
     parser.add_argument("deltaonce", type=pathlib.Path, help="the program to measure")
-    parser.add_argument("--rows", type=int, default=10_000_000)
-    parser.add_argument("--rounds", type=int, default=3)
+    parser.add_argument("--rows", type=positive, default=10_000_000)
+    parser.add_argument("--rounds", type=positive, default=3)
     parser.add_argument("--only", choices=["parquet", "csv"])
-    parser.add_argument("--work", type=pathlib.Path, default=_cache() / "bench")
+    parser.add_argument("--work", type=pathlib.Path, default=cache() / "bench")
     arguments = parser.parse_args()
-    if not arguments.deltaonce.is_file():
-        parser.error(f"{arguments.deltaonce} is not there: cargo build --release --workspace --bins")
+    arguments.deltaonce = program(parser, arguments.deltaonce)
 
-    files = make_inputs(arguments.work, arguments.rows)
+    files = apart(make_inputs, arguments.work, arguments.rows)
     for kind, file in files.items():
         if arguments.only not in (None, kind):
             continue
@@ -47,40 +45,35 @@ def main():
         for number in range(arguments.rounds):
             for name in runs:
                 read_once(file)
-                run = measure(name, arguments, file)
+                run = append(name, arguments, file)
                 runs[name].append(run)
                 print(f"  round {number + 1}  {name:<9}  {run['wall']:6.2f} s  {run['rss']:6,.0f} MiB", flush=True)
         medians = {name: statistics.median(run["wall"] for run in of) for name, of in runs.items()}
         peaks = {name: max(run["rss"] for run in of) for name, of in runs.items()}
         for name in runs:
             print(f"  median   {name:<9}  {medians[name]:6.2f} s  {peaks[name]:6,.0f} MiB at most")
-        print(f"  ratio    time {medians['deltaonce'] / medians['deltalake']:.2f}, memory {peaks['deltaonce'] / peaks['deltalake']:.2f}")
+        time_ratio, memory_ratio = (of["deltaonce"] / of["deltalake"] for of in (medians, peaks))
+        print(f"  ratio    time {time_ratio:.2f}, memory {memory_ratio:.2f}")
 
 
-def measure(name, arguments, file):
+def append(name, arguments, file):
     table = arguments.work / "table"
     shutil.rmtree(table, ignore_errors=True)
     if name == "deltaonce":
-        command = [arguments.deltaonce, "append", table, file, "--write-id", "bench", "--schema", SCHEMA, "--output", "json", "--quiet"]
+        command = [arguments.deltaonce, "append", table, file, "--write-id", "bench", "--schema", SCHEMA]
+        command += ["--output", "json", "--quiet"]
     else:
         command = [sys.executable, __file__, "--peer", file, table]
-    start = time.perf_counter()
-    process = subprocess.Popen(command, stdout=subprocess.PIPE)
-    output = process.stdout.read()
-    _, status, usage = os.wait4(process.pid, 0)
-    wall = time.perf_counter() - start
-    if os.waitstatus_to_exitcode(status) != 0:
-        sys.exit(f"{name} failed: {output.decode()}")
+    run = measure(command)
     rows = rows_in_log(table)
     if rows != arguments.rows:
         sys.exit(f"{name} wrote {rows} of {arguments.rows} rows")
     shutil.rmtree(table)
-    return {"wall": json.loads(output)["wall_s"] if name == "deltalake" else wall, "rss": usage.ru_maxrss / 1024}
+    return {**run, "wall": json.loads(run["output"])["wall_s"]} if name == "deltalake" else run
 
 
 def rows_in_log(table):
-    log = (table / "_delta_log").glob("*.json")
-    adds = (json.loads(line).get("add") for entry in log for line in entry.open())
+    adds = (json.loads(line).get("add") for entry in log_of(table) for line in entry.open())
     return sum(json.loads(add["stats"])["numRecords"] for add in adds if add)
 
 
@@ -112,6 +105,7 @@ def peer(file, table):
 
 
 def make_inputs(work, rows):
+    import numpy as np
     import pyarrow.csv
     import pyarrow.parquet
 
@@ -121,52 +115,18 @@ def make_inputs(work, rows):
         return files
     print(f"making {rows:,} orders in {work}", flush=True)
     parts = {kind: work / f"{kind}.part" for kind in files}
-    schema = orders(0, 1, rows).schema
-    with pyarrow.parquet.ParquetWriter(parts["parquet"], schema) as parquet, pyarrow.csv.CSVWriter(parts["csv"], schema) as csv:
+    schema = orders(np.arange(1), 0, rows).schema
+    with (
+        pyarrow.parquet.ParquetWriter(parts["parquet"], schema) as parquet,
+        pyarrow.csv.CSVWriter(parts["csv"], schema) as csv,
+    ):
         for first in range(0, rows, CHUNK):
-            chunk = orders(first, min(CHUNK, rows - first), rows)
+            chunk = orders(np.arange(first, min(first + CHUNK, rows)), first, rows)
             parquet.write_table(chunk)
             csv.write_table(chunk)
     for kind, part in parts.items():
         part.rename(files[kind])
     return files
-
-
-def orders(first, count, total):
-    """Orders in the sequence of their ids, spread over the days of 2026; the same arguments make the same rows."""
-    import numpy as np
-    import pyarrow as pa
-
-    chance = np.random.default_rng(first)
-    ids = np.arange(first, first + count, dtype=np.int64)
-    new_year = (datetime.date(2026, 1, 1) - datetime.date(1970, 1, 1)).days
-    days = new_year + ids * 365 // total
-    micros = days * 86_400_000_000 + chance.integers(0, 86_400_000_000, count)
-    statuses = np.array(["new", "paid", "shipped", "returned"])
-    return pa.table(
-        {
-            "order_id": ids,
-            "customer_id": chance.integers(0, 1_000_000, count),
-            "status": pa.array(statuses[chance.integers(0, 4, count)]),
-            "amount": np.round(chance.random(count) * 500, 2),
-            "qty": chance.integers(1, 20, count).astype(np.int32),
-            "note": pa.array([f"note-{a}-{b}" for a, b in zip(ids % 100_003, chance.integers(0, 10**9, count))]),
-            "order_date": pa.array(days.astype(np.int32), pa.date32()),
-            "source_updated_at": pa.array(micros, pa.timestamp("us", tz="UTC")),
-            "source_lsn": ids * 10,
-        }
-    )
-
-
-def read_once(file):
-    """So that each run finds the file in the page cache."""
-    with open(file, "rb") as source:
-        while source.read(1 << 24):
-            pass
-
-
-def _cache():
-    return pathlib.Path(os.environ.get("DELTAONCE_CACHE", pathlib.Path.home() / ".cache" / "deltaonce"))
 
 
 if __name__ == "__main__":
