@@ -14,7 +14,10 @@ use futures::TryStreamExt;
 use object_store::path::Path;
 use object_store::{ObjectStore, ObjectStoreExt};
 use parquet::arrow::arrow_reader::ParquetRecordBatchReaderBuilder;
+use roaring::RoaringTreemap;
 use serde_json::Value;
+
+use crate::vectors;
 
 /// All that a table is.
 #[derive(Debug, Clone, Default, PartialEq, Eq)]
@@ -54,12 +57,16 @@ impl Ledger {
             ledger.enter(version, actions);
         }
         for (path, add) in &ledger.live {
+            let vector = match vectors::object(add) {
+                Some(name) => get(store, root, &name).await,
+                None => Bytes::new(),
+            };
             let rows = rows_of(get(store, root, path).await, &add["partitionValues"]);
             if let Some(stats) = add["stats"].as_str() {
                 let stats: Value = serde_json::from_str(stats).expect("statistics are JSON");
                 assert_eq!(stats["numRecords"], rows.len(), "{path} has as many rows as its statistics say");
             }
-            ledger.rows.extend(rows);
+            ledger.rows.extend(unmasked(rows, &vectors::masked(add, |_| vector)));
         }
         ledger.rows.sort();
         ledger
@@ -70,14 +77,23 @@ impl Ledger {
         assert_eq!(infos, 1, "entry {version} tells once how it came: {actions:?}");
         for remove in actions.iter().filter_map(|action| action.get("remove")) {
             let path = remove["path"].as_str().expect("a remove has a path");
-            assert!(self.live.remove(path).is_some(), "entry {version} removes {path}, which is not there");
+            let had = self.live.remove(path);
+            let had = had.unwrap_or_else(|| panic!("entry {version} removes {path}, which is not there"));
+            let (one, other) = (&remove["deletionVector"], &had["deletionVector"]);
+            assert_eq!(one, other, "entry {version} removes {path} as it is not");
         }
         for add in actions.iter().filter_map(|action| action.get("add")) {
             let path = add["path"].as_str().expect("an add has a path").to_owned();
             assert!(!path.contains('%'), "these tests use no partition value that needs encoding: {path}");
-            assert!(self.added.insert(path.clone()), "entry {version} adds {path}, which an earlier one added");
-            self.live.insert(path, add.clone());
+            let vector = vectors::object(add);
+            let is_new = self.added.insert(path.clone());
+            let comes_back = vector.is_some() && actions.iter().any(|action| action["remove"]["path"] == path);
+            assert!(is_new || comes_back, "entry {version} adds {path}, which an earlier one added");
+            assert!(self.live.insert(path, add.clone()).is_none(), "entry {version} adds a file twice: {actions:?}");
+            self.added.extend(vector);
         }
+        let changes = actions.iter().filter_map(|action| action["cdc"]["path"].as_str());
+        self.added.extend(changes.map(str::to_owned));
         self.entries.push(actions);
     }
 
@@ -98,6 +114,12 @@ impl Ledger {
             actions.iter().any(|action| action.get("txn").is_some_and(|txn| txn["appId"] == *app_id))
         };
         (0..self.entries.len()).filter(|version| records(&self.entries[*version])).collect()
+    }
+
+    /// Objects that hold what is live: data files and deletion vectors.
+    #[must_use]
+    pub fn live_objects(&self) -> BTreeSet<String> {
+        self.live.keys().cloned().chain(self.live.values().filter_map(vectors::object)).collect()
     }
 
     /// Objects that belong to no entry: data files that none added, and what else lies about.
@@ -134,7 +156,7 @@ async fn get(store: &dyn ObjectStore, root: &Path, name: &str) -> Bytes {
     found.bytes().await.expect("a file can be read to its end")
 }
 
-/// A data file's rows as `column=value` in the columns' order by name; partition values come from the log.
+/// A data file's rows, masked ones included, as `column=value` in the columns' order by name; partition values come from the log.
 ///
 /// # Panics
 /// Where the file is no whole Parquet file.
@@ -147,6 +169,12 @@ pub fn rows_of(file: Bytes, partition_values: &Value) -> Vec<String> {
         all.extend((0..batch.num_rows()).map(|row| text(&batch, row, partition_values)));
     }
     all
+}
+
+/// The rows at places that are not masked.
+#[must_use]
+pub fn unmasked(rows: Vec<String>, masked: &RoaringTreemap) -> Vec<String> {
+    (0..).zip(rows).filter(|(place, _)| !masked.contains(*place)).map(|(_, row)| row).collect()
 }
 
 fn text(batch: &RecordBatch, row: usize, partition_values: &Value) -> String {

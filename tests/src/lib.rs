@@ -33,6 +33,7 @@ pub mod simulation;
 pub mod soak;
 pub mod table;
 pub mod threads;
+pub mod vectors;
 
 use std::path::{Path, PathBuf};
 

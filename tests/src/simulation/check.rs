@@ -3,6 +3,7 @@
 
 use std::collections::BTreeMap;
 
+use bytes::Bytes;
 use deltaonce::{ErrorKind, Outcome};
 use object_store::ObjectStoreExt;
 use object_store::path::Path;
@@ -13,7 +14,8 @@ use super::process::Ended;
 use super::rivals::TABLE;
 use super::run::{Record, Run};
 use super::sea::at_once;
-use crate::ledger::{Ledger, rows_of};
+use crate::ledger::{Ledger, rows_of, unmasked};
+use crate::vectors;
 
 /// Checks all; the error is one sentence.
 ///
@@ -54,7 +56,7 @@ fn states(run: &Run, ledger: &Ledger) -> Result<Vec<Vec<Row>>, String> {
             },
         };
         let before = states.last().map_or(&[][..], Vec::as_slice);
-        let Some(expected) = write.on(before, rows) else {
+        let Some(expected) = write.on(before, rows).or_else(|| write.if_taken(before, rows)) else {
             return Err(format!("version {version} holds a load that has to be refused"));
         };
         follow(run, actions, &mut live)?;
@@ -105,13 +107,19 @@ fn follow(run: &Run, actions: &[Value], live: &mut BTreeMap<String, Vec<String>>
     }
     for add in actions.iter().filter_map(|action| action.get("add")) {
         let name = add["path"].as_str().unwrap_or_default();
-        let path = Path::parse(format!("{TABLE}/{name}")).map_err(|e| e.to_string())?;
-        let there = at_once(async { run.sea.store.get(&path).await?.bytes().await }).ok();
-        let vacuumed = || run.sea.vacuumed.lock().expect("nobody panicked").get(name).cloned();
-        let bytes = there.or_else(vacuumed).ok_or_else(|| format!("{name} was added and is gone"))?;
-        live.insert(name.to_owned(), rows_of(bytes, &add["partitionValues"]));
+        let rows = rows_of(once_there(run, name)?, &add["partitionValues"]);
+        let vector = vectors::object(add).map(|name| once_there(run, &name)).transpose()?.unwrap_or_default();
+        live.insert(name.to_owned(), unmasked(rows, &vectors::masked(add, |_| vector)));
     }
     Ok(())
+}
+
+/// The bytes of an object of the table, also of one that was vacuumed since.
+fn once_there(run: &Run, name: &str) -> Result<Bytes, String> {
+    let path = Path::parse(format!("{TABLE}/{name}")).map_err(|e| e.to_string())?;
+    let there = at_once(async { run.sea.store.get(&path).await?.bytes().await }).ok();
+    let vacuumed = || run.sea.vacuumed.lock().expect("nobody panicked").get(name).cloned();
+    there.or_else(vacuumed).ok_or_else(|| format!("{name} was added and is gone"))
 }
 
 /// Holds what a process was told against the log.
@@ -146,7 +154,8 @@ fn told_the_truth(record: &Record, ledger: &Ledger, states: &[Vec<Row>]) -> Resu
                 if record.job.identity.is_some() {
                     return Err("has an identity, and recorded none".to_owned());
                 }
-                if seen.contains(&version) && on(version) == Some(before) {
+                let taken = || record.job.write.if_taken(&states[version], &record.job.rows);
+                if seen.contains(&version) && on(version).or_else(taken) == Some(before) {
                     Ok(())
                 } else {
                     Err(format!("is told that version {version} says the same"))

@@ -59,9 +59,20 @@ pub(super) enum Write {
 }
 
 impl Write {
-    /// Makes the write on `table`; none: it has to be refused.
+    /// Makes the write on `table`; none: it has to be refused, but see [`Write::if_taken`].
     #[must_use]
     pub(super) fn on(&self, table: &[Row], rows: &[Row]) -> Option<Vec<Row>> {
+        self.make(table, rows, false)
+    }
+
+    /// Makes the write on `table`, where it may be refused or not: a key that the table holds twice is not looked for
+    /// everywhere, where a row of it is as new as the source's, and then such a key is left as it is.
+    #[must_use]
+    pub(super) fn if_taken(&self, table: &[Row], rows: &[Row]) -> Option<Vec<Row>> {
+        self.make(table, rows, true)
+    }
+
+    fn make(&self, table: &[Row], rows: &[Row], passes_over: bool) -> Option<Vec<Row>> {
         let replace = |inside: &dyn Fn(&Row) -> bool| {
             Some(table.iter().filter(|row| !inside(row)).chain(rows).cloned().collect())
         };
@@ -71,8 +82,8 @@ impl Write {
             Self::ReplacePartitions => replace(&|row| rows.iter().any(|new| new.day == row.day))?,
             Self::ReplaceDay(day) => replace(&|row| row.day == *day)?,
             Self::ReplaceIds { from, to } => replace(&|row| (*from..*to).contains(&row.id))?,
-            Self::MergeNewest => merge(table, rows, |new, old| new.version > old.version)?,
-            Self::Merge => merge(table, rows, |new, old| new != old)?,
+            Self::MergeNewest => merge(table, rows, passes_over, |new, old| new.version > old.version)?,
+            Self::Merge => merge(table, rows, passes_over, |new, old| new != old)?,
             Self::Insert => {
                 let new = winners(rows);
                 let absent = new.into_values().filter(|row| !table.iter().any(|old| old.id == row.id));
@@ -98,11 +109,16 @@ fn winners(rows: &[Row]) -> BTreeMap<u64, &Row> {
     winners
 }
 
-fn merge(table: &[Row], rows: &[Row], is_newer: impl Fn(&Row, &Row) -> bool) -> Option<Vec<Row>> {
+fn merge(table: &[Row], rows: &[Row], passes_over: bool, is_newer: impl Fn(&Row, &Row) -> bool) -> Option<Vec<Row>> {
     let mut winners = winners(rows);
-    let ambiguous = |id: &u64| table.iter().filter(|row| row.id == *id).count() > 1;
-    if winners.keys().any(ambiguous) {
+    let held = |id: u64| table.iter().filter(move |row| row.id == id);
+    let doubled: Vec<u64> = winners.keys().copied().filter(|id| held(*id).count() > 1).collect();
+    let settled = |id: &u64| held(*id).any(|old| !is_newer(winners[id], old));
+    if !doubled.iter().all(|id| passes_over && settled(id)) {
         return None;
+    }
+    for id in doubled {
+        winners.remove(&id);
     }
     let mut after = Vec::new();
     for old in table {

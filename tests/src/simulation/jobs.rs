@@ -56,13 +56,15 @@ impl Setup {
     #[must_use]
     pub(super) fn of(dice: &Dice) -> Self {
         let partitioned = dice.below("partitioned", 2) == 1;
+        let checkpoints = dice.pick("checkpoints", &["2", "3", "5", "100"]).to_string();
+        let mut properties = vec![("delta.checkpointInterval".to_owned(), checkpoints)];
+        if dice.below("masks rows", 2) == 1 {
+            properties.push(("delta.enableDeletionVectors".to_owned(), "true".to_owned()));
+        }
         let spec = TableSpec {
             schema: Some("id bigint not null, day date, value string, version bigint".to_owned()),
             partition_by: partitioned.then(|| "day".to_owned()).into_iter().collect(),
-            properties: vec![(
-                "delta.checkpointInterval".to_owned(),
-                dice.pick("checkpoints", &["2", "3", "5", "100"]).to_string(),
-            )],
+            properties,
         };
         let maker = Maker { dice, partitioned, spec };
         let base = (dice.below("base", 10) > 1).then(|| {

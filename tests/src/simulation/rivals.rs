@@ -6,6 +6,7 @@ use std::sync::Arc;
 use arrow::array::{Array, ArrayRef, BooleanArray, Date32Array, Int64Array, RecordBatch, StringArray};
 use arrow::compute::{concat_batches, filter_record_batch};
 use arrow::datatypes::{DataType, Field, Schema};
+use bytes::Bytes;
 use object_store::path::Path;
 use object_store::{ObjectStore, ObjectStoreExt, PutMode};
 use parquet::arrow::ArrowWriter;
@@ -15,6 +16,7 @@ use serde_json::{Value, json};
 use super::content::{Row, Write};
 use super::sea::{Sea, at_once};
 use crate::ledger::{Ledger, entry_name};
+use crate::vectors;
 
 /// A commit of another tool.
 #[derive(Debug)]
@@ -100,7 +102,7 @@ impl<'a> Others<'a> {
         let ids = vec![1 + self.below("first id", 9), 1 + self.below("second id", 40)];
         let mut actions = Vec::new();
         for (number, (path, add)) in self.ledger.live.iter().enumerate() {
-            let before = self.read(path);
+            let before = self.read(path, add);
             let column = before.column_by_name("id").expect("every file has it");
             let column = column.as_any().downcast_ref::<Int64Array>().expect("it is a bigint");
             let keeps: BooleanArray = column.iter().map(|id| id.map(|id| !ids.contains(&id.unsigned_abs()))).collect();
@@ -124,7 +126,7 @@ impl<'a> Others<'a> {
         }
         let mut actions = Vec::new();
         for (number, files) in groups.values().filter(|files| files.len() > 1).enumerate() {
-            let batches: Vec<RecordBatch> = files.iter().map(|(path, _)| self.read(path)).collect();
+            let batches: Vec<RecordBatch> = files.iter().map(|(path, add)| self.read(path, add)).collect();
             let all = concat_batches(&batches[0].schema(), &batches).expect("files of one table");
             actions.extend(files.iter().map(|(path, add)| remove(path, add, false)));
             actions.push(self.write(&all, &files[0].1["partitionValues"], false, &number.to_string()));
@@ -141,8 +143,8 @@ impl<'a> Others<'a> {
 
     /// Files that some entry has removed go away; what nobody has committed yet stays, as a vacuum's retention has it.
     fn vacuum(&self) {
-        let gone: Vec<&String> =
-            self.ledger.added.iter().filter(|path| !self.ledger.live.contains_key(*path)).collect();
+        let live = self.ledger.live_objects();
+        let gone: Vec<&String> = self.ledger.added.iter().filter(|name| !live.contains(*name)).collect();
         let mut count = 0;
         for name in gone.iter().filter(|name| self.ledger.objects.contains(**name)) {
             let path = self.path(name);
@@ -156,13 +158,21 @@ impl<'a> Others<'a> {
         }
     }
 
-    fn read(&self, name: &str) -> RecordBatch {
-        let bytes = at_once(async { self.sea.store.get(&self.path(name)).await?.bytes().await }).expect("it is live");
+    fn get(&self, name: &str) -> Bytes {
+        at_once(async { self.sea.store.get(&self.path(name)).await?.bytes().await }).expect("it is live")
+    }
+
+    /// The rows of a file that are not masked.
+    fn read(&self, name: &str, add: &Value) -> RecordBatch {
+        let bytes = self.get(name);
         let reader = ParquetRecordBatchReaderBuilder::try_new(bytes).and_then(|builder| builder.build());
         let batches: Vec<RecordBatch> =
             reader.expect("it is Parquet").map(|batch| batch.expect("it is whole")).collect();
         let first = batches.first().expect("no file is empty");
-        concat_batches(&first.schema(), &batches).expect("one file has one schema")
+        let all = concat_batches(&first.schema(), &batches).expect("one file has one schema");
+        let masked = vectors::masked(add, |name| self.get(name));
+        let keeps: BooleanArray = (0..all.num_rows()).map(|row| Some(!masked.contains(row as u64))).collect();
+        filter_record_batch(&all, &keeps).expect("a mask fits")
     }
 
     /// Writes a file and gives back its `add`, with statistics or without.
@@ -198,10 +208,14 @@ fn statistics(rows: &RecordBatch) -> Value {
 }
 
 fn remove(path: &str, add: &Value, changes: bool) -> Value {
-    json!({"remove": {
+    let mut remove = json!({
         "path": path, "deletionTimestamp": 0, "dataChange": changes, "extendedFileMetadata": true,
         "partitionValues": add["partitionValues"], "size": add["size"],
-    }})
+    });
+    if let Some(vector) = add.get("deletionVector") {
+        remove["deletionVector"] = vector.clone();
+    }
+    json!({ "remove": remove })
 }
 
 fn batch(rows: &[Row], partitioned: bool) -> RecordBatch {

@@ -9,6 +9,7 @@
 )]
 
 mod bad_input;
+mod change_feed;
 mod ends;
 mod faults;
 mod golden;
@@ -17,6 +18,7 @@ mod identity;
 mod input;
 mod kills;
 mod library;
+mod masks;
 mod merge;
 mod neighbours;
 mod odd_logs;
@@ -31,3 +33,4 @@ mod stores;
 mod support;
 mod troubles;
 mod twice;
+mod updates;

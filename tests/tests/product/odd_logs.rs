@@ -134,8 +134,25 @@ fn a_deletion_vector_is_never_passed_over() {
     // No feature of the protocol announces it.
     let sandbox = of_ids(&[add("a.parquet", json!({"deletionVector": vector}))]);
     for line in ["merge t rows.ndjson --key id", "replace t rows.ndjson --where 'id = 1'"] {
-        let message = unsupported(&sandbox, line);
-        assert!(message.contains("'a.parquet' has a deletion vector"), "{line}: {message}");
+        let error = refused(&sandbox, line, 3);
+        let message = error["message"].as_str().unwrap();
+        assert!(message.contains("deletion vector of data file 'a.parquet'"), "{line}: {message}");
+    }
+    let odd = |name: &str, value: Value| {
+        let mut vector = vector.clone();
+        vector[name] = value;
+        vector
+    };
+    for vector in [
+        odd("storageType", json!("x")),
+        odd("storageType", json!("p")),
+        odd("storageType", json!("i")),
+        odd("pathOrInlineDv", json!("../../../etc/passwd")),
+        odd("sizeInBytes", json!(-1)),
+    ] {
+        let sandbox = of_ids(&[add("a.parquet", json!({"deletionVector": vector}))]);
+        let message = unsupported(&sandbox, "merge t rows.ndjson --key id");
+        assert!(message.contains("deletion vector of data file 'a.parquet'"), "{vector}: {message}");
     }
     let mut half = vector;
     half.as_object_mut().unwrap().remove("cardinality");
