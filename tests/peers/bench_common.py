@@ -121,7 +121,7 @@ def print_table(heads, rows):
     """In aligned columns: words to the left, figures to the right."""
     cells = [heads, *([str(cell) for cell in row] for row in rows)]
     widths = [max(len(line[column]) for line in cells) for column in range(len(heads))]
-    lefts = [all(not line[column][:1].isdigit() for line in cells) for column in range(len(heads))]
+    lefts = [all(not line[column].lstrip("-")[:1].isdigit() for line in cells) for column in range(len(heads))]
     for line in cells:
         padded = (cell.ljust(width) if left else cell.rjust(width) for cell, width, left in zip(line, widths, lefts))
         print("  ".join(padded).rstrip())
