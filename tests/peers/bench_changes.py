@@ -11,7 +11,8 @@ The shapes:
   merge-newest    newer versions of the 10,000 orders that were added last
   insert-new      10,000 orders that the table does not hold
   replace-day     the orders of 2026-06-15, as they are
-  skip            an append that the log of a table of 10,000 commits records, beside `deltaonce show`, which only opens
+  skip            an append that the log of a table of 10,000 commits records, beside `deltaonce show`, which opens the
+                  table and counts its 10,000 files
 
 The table is made once, of 20 files, with the orders in the sequence of their ids (ordered) or with the ids spread over
 all files (shuffled), and kept in DIR (default: the project's cache). Each round changes fresh copies: deltaonce one
