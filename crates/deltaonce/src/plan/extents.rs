@@ -239,3 +239,6 @@ fn any_passes(filter: &Sbbf, values: &ArrayRef) -> bool {
         _ => true,
     }
 }
+
+#[cfg(test)]
+mod tests;

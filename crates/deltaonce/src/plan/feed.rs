@@ -53,7 +53,7 @@ pub(super) async fn merged(
     stage.write_changes(stream::iter(updates.into_iter().chain([inserted])).flatten().boxed()).await
 }
 
-/// Writes the changes of a replace: the rows of `deleted` (all of them, or those at the places given) and of `inserted`.
+/// Writes the changes of a replace, in which a row that comes as it went counts as gone and come: the rows of `deleted` (all of them, or those at the places given) and of `inserted`.
 ///
 /// # Errors
 /// Those of reading and of staging.

@@ -196,7 +196,7 @@ impl Sorted {
             let file = File::open(run).map_err(|e| failed("read from", &merge.folder, e))?;
             let stream = StreamReader::try_new(BufReader::new(file), None);
             let stream = stream.map_err(|e| failed("read from", &merge.folder, e))?;
-            merge.readers.push(Reader { stream, current: None, row: 0 });
+            merge.readers.push(Reader { stream, current: None, row: 0, row_bytes: 0 });
             merge.advance(number)?;
         }
         Ok(merge)
@@ -220,6 +220,8 @@ struct Reader {
     stream: StreamReader<BufReader<File>>,
     current: Option<(RecordBatch, Rows)>,
     row: usize,
+    /// Bytes of a row of the current batch, on average.
+    row_bytes: u64,
 }
 
 impl Merge {
@@ -238,12 +240,11 @@ impl Merge {
                 break;
             }
             taken.push(self.take(run)?);
+            bytes_taken += self.readers.get(run).map_or(0, |reader| reader.row_bytes);
             last = Some(key);
             self.advance(run)?;
             if taken.len() >= BATCH_ROWS {
-                let rows = self.gather(&std::mem::take(&mut taken))?;
-                bytes_taken += bytes(&rows.0);
-                chunk.push(rows);
+                chunk.push(self.gather(&std::mem::take(&mut taken))?);
             }
         }
         if !taken.is_empty() {
@@ -266,6 +267,7 @@ impl Merge {
             let Some(rows) = reader.stream.next() else { return Ok(()) };
             let rows = rows.map_err(|e| failed("read from", &self.folder, e))?;
             let keys = encode(&self.keyed, &rows)?;
+            reader.row_bytes = bytes(&rows) / (rows.num_rows() as u64).max(1);
             (reader.current, reader.row) = (Some((rows, keys)), 0);
         }
         if let Some((_, keys)) = &reader.current {
