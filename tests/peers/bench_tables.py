@@ -1,5 +1,6 @@
 """The tables of orders that the benchmarks change, and the files of changes to them."""
 
+import contextlib
 import datetime
 import json
 import os
@@ -24,6 +25,17 @@ def change_ids(rows):
     }
 
 
+@contextlib.contextmanager
+def _whole(folder, what):
+    """A folder to make it in: it gets its name once it is whole, so that what has the name need not be made again."""
+    print(f"making {what} in {folder}", flush=True)
+    part = folder.with_name(f"{folder.name}.part")
+    shutil.rmtree(part, ignore_errors=True)
+    part.mkdir(parents=True)
+    yield part
+    part.rename(folder)
+
+
 def make_orders(folder, rows, files, shuffled=False):
     """Makes folder/table, in so many files written one after the other, and a Parquet file for each change to it.
 
@@ -34,15 +46,11 @@ def make_orders(folder, rows, files, shuffled=False):
     import pyarrow as pa
     import pyarrow.parquet as pq
 
-    print(f"making {rows:,} orders in {files:,} files in {folder}", flush=True)
-    part = folder.with_name(f"{folder.name}.part")
-    shutil.rmtree(part, ignore_errors=True)
-    part.mkdir(parents=True)
-    day = _write_orders(part / "table", rows, files, shuffled)
-    pq.write_table(pa.concat_tables(day), part / "day.parquet")
-    for name, ids in change_ids(rows).items():
-        pq.write_table(orders(ids, rows + len(ids), rows, newer=True), part / f"{name}.parquet")
-    part.rename(folder)
+    with _whole(folder, f"{rows:,} orders in {files:,} files") as part:
+        day = _write_orders(part / "table", rows, files, shuffled)
+        pq.write_table(pa.concat_tables(day), part / "day.parquet")
+        for name, ids in change_ids(rows).items():
+            pq.write_table(orders(ids, rows + len(ids), rows, newer=True), part / f"{name}.parquet")
 
 
 def _write_orders(table, rows, files, shuffled):
@@ -91,19 +99,15 @@ def make_long_log(folder, commits, checkpoints):
     import pyarrow.parquet as pq
     from deltalake import DeltaTable, write_deltalake
 
-    print(f"making a log of {commits:,} commits in {folder}", flush=True)
-    part = folder.with_name(f"{folder.name}.part")
-    shutil.rmtree(part, ignore_errors=True)
-    part.mkdir(parents=True)
-    table, rows = part / "table", orders(np.arange(1_000), 0, 1_000)
-    pq.write_table(rows, part / "orders.parquet")
-    write_deltalake(table, rows, mode="append")
-    first = _actions(table)
-    for version in range(1, commits):
-        _append_by_hand(table, first, version, once=version == commits // 2)
-        if version in checkpoints:
-            DeltaTable(table).create_checkpoint()
-    part.rename(folder)
+    with _whole(folder, f"a log of {commits:,} commits") as part:
+        table, rows = part / "table", orders(np.arange(1_000), 0, 1_000)
+        pq.write_table(rows, part / "orders.parquet")
+        write_deltalake(table, rows, mode="append")
+        first = _actions(table)
+        for version in range(1, commits):
+            _append_by_hand(table, first, version, once=version == commits // 2)
+            if version in checkpoints:
+                DeltaTable(table).create_checkpoint()
 
 
 def _actions(table):

@@ -148,24 +148,31 @@ pub(crate) struct KeyArgs {
     /// What a null in a key column means
     #[arg(long, value_name = "WHAT", default_value = "refuse")]
     null_keys: NullKeysArg,
-    /// Memory for the source's rows, such as 512MiB or 2GiB; beyond it they are sorted on local disk (TMPDIR). A quarter of
-    /// the machine's, if not given
-    #[arg(long, value_name = "SIZE", value_parser = values::bytes, help_heading = "Run")]
-    memory: Option<u64>,
 }
 
 impl KeyArgs {
-    /// What the rows of the load may take.
-    pub(crate) fn scratch(&self) -> Scratch {
-        let memory = self.memory.unwrap_or_else(|| environment::memory() / 4);
-        Scratch { memory, folder: environment::scratch_folder() }
-    }
-
     pub(crate) fn null_keys(&self) -> NullKeys {
         match self.null_keys {
             NullKeysArg::Refuse => NullKeys::Refuse,
             NullKeysArg::Match => NullKeys::Match,
         }
+    }
+}
+
+/// For loads that hold their source's rows.
+#[derive(Debug, Args)]
+pub(crate) struct MemoryArgs {
+    /// Memory for the source's rows, such as 512MiB or 2GiB; beyond it they are sorted on local disk (TMPDIR). A quarter of
+    /// the machine's, if not given
+    #[arg(long, value_name = "SIZE", value_parser = Scratch::memory_of, help_heading = "Run")]
+    memory: Option<u64>,
+}
+
+impl MemoryArgs {
+    /// What the rows of the load may take.
+    pub(crate) fn scratch(&self) -> Scratch {
+        let memory = self.memory.unwrap_or_else(|| environment::memory() / 4);
+        Scratch { memory, folder: environment::scratch_folder() }
     }
 }
 

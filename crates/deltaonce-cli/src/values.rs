@@ -41,28 +41,6 @@ pub(crate) fn duration(text: &str) -> Result<Duration, String> {
     humantime::parse_duration(text).map_err(|_| "it is not a time like 90s, 2m or 1h30m".to_owned())
 }
 
-/// Reads a size in bytes, with a binary unit: `512MiB`, `2GiB`, `64k`.
-pub(crate) fn bytes(text: &str) -> Result<u64, String> {
-    let wrong = || "it is not a size like 512MiB or 2GiB".to_owned();
-    let digits = text.find(|c: char| !c.is_ascii_digit()).unwrap_or(text.len());
-    let (number, unit) = text.split_at(digits);
-    let shift = match unit.trim().to_ascii_lowercase().as_str() {
-        "" | "b" => 0,
-        "k" | "kb" | "kib" => 10,
-        "m" | "mb" | "mib" => 20,
-        "g" | "gb" | "gib" => 30,
-        "t" | "tb" | "tib" => 40,
-        _ => return Err(wrong()),
-    };
-    let bytes = number.parse::<u64>().ok().and_then(|number| number.checked_mul(1 << shift)).ok_or_else(wrong)?;
-    if bytes < LEAST_MEMORY {
-        return Err(format!("it is less than {} MiB, with which no file can be read", LEAST_MEMORY >> 20));
-    }
-    Ok(bytes)
-}
-
-const LEAST_MEMORY: u64 = 1 << 20;
-
 /// Reads a CSV delimiter: one ASCII character, `\t` or `tab`.
 pub(crate) fn delimiter(text: &str) -> Result<u8, String> {
     match text {
@@ -126,16 +104,6 @@ mod tests {
         assert_eq!(duration("500ms"), Ok(Duration::from_millis(500)));
         assert!(duration("120").is_err());
         assert!(duration("-1s").is_err());
-    }
-
-    #[test]
-    fn sizes_have_binary_units() {
-        assert_eq!(bytes("2GiB"), Ok(2 << 30));
-        assert_eq!(bytes("512 mb"), Ok(512 << 20));
-        assert_eq!(bytes("4194304"), Ok(4 << 20));
-        for wrong in ["", "GiB", "-1", "1.5GiB", "12 parsecs", "99999999TiB", "1000"] {
-            assert!(bytes(wrong).is_err(), "{wrong}");
-        }
     }
 
     #[test]

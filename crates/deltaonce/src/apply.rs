@@ -427,20 +427,22 @@ impl<'a> Run<'a> {
         );
         let first = snapshot.map_or(0, |snapshot| snapshot.version() + 1);
         let previous = match snapshot {
-            Some(snapshot) if snapshot.is_set("delta.enableInCommitTimestamps") => {
-                Some(self.in_commit_timestamp(snapshot.version()).await?)
-            }
-            _ => None,
+            Some(snapshot) => self.in_commit_timestamp(snapshot).await?,
+            None => None,
         };
         attempt::land(log, host, &draft(&facts, change), &assumptions, first, previous, deadline).await
     }
 
-    /// The in-commit timestamp of the entry that ours comes after.
-    async fn in_commit_timestamp(&self, version: u64) -> Result<i64> {
+    /// The in-commit timestamp of the entry that ours comes after, where the table keeps them.
+    async fn in_commit_timestamp(&self, snapshot: &Snapshot) -> Result<Option<i64>> {
+        if !snapshot.is_set("delta.enableInCommitTimestamps") {
+            return Ok(None);
+        }
+        let version = snapshot.version();
         let bytes = self.table.reader().read_commit_entry(version).await;
         let bytes = bytes.map_err(|e| failure::delta(self.name(), "read the log of", e))?;
         let entry = bytes.map(|bytes| Entry::parse(version, &bytes)).transpose()?;
-        entry.and_then(|entry| entry.in_commit_timestamp()).ok_or_else(|| {
+        entry.and_then(|entry| entry.in_commit_timestamp()).map(Some).ok_or_else(|| {
             Error::unsupported(format!(
                 "{} keeps in-commit timestamps, and its entry {version} has none; nothing was changed",
                 self.name()

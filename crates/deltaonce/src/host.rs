@@ -5,6 +5,9 @@ use std::time::Duration;
 
 use chrono::{DateTime, Utc};
 
+use crate::error::{Error, Result};
+use crate::size::bytes;
+
 /// Gives a load its time, its waits and its random numbers.
 ///
 /// The library never reads the wall clock by itself. A service passes [`SystemHost`]; a simulation passes its own,
@@ -35,6 +38,27 @@ pub struct Scratch {
     pub memory: u64,
     /// A folder in which loads make folders of their own, and remove them when they end.
     pub folder: PathBuf,
+}
+
+/// Memory with which a batch of rows can be held.
+const LEAST_MEMORY: u64 = 1 << 20;
+
+impl Scratch {
+    /// Reads an amount of memory: `512MiB`, `2GiB`, `64m`; units are binary.
+    ///
+    /// # Errors
+    /// [`ErrorKind::Invalid`](crate::ErrorKind::Invalid) for text that is no size, and for less than 1 MiB.
+    pub fn memory_of(text: &str) -> Result<u64> {
+        let lower = text.trim().to_ascii_lowercase();
+        let size = lower.strip_suffix("ib").map_or_else(|| lower.clone(), |size| format!("{size}b"));
+        match bytes(&size) {
+            None => Err(Error::invalid(format!("'{text}' is not a size like 512MiB or 2GiB"))),
+            Some(bytes) if bytes < LEAST_MEMORY => {
+                Err(Error::invalid(format!("'{text}' is less than 1 MiB, with which no batch of rows can be held")))
+            }
+            Some(bytes) => Ok(bytes),
+        }
+    }
 }
 
 /// The [`Host`] of a process on a real machine.
@@ -84,5 +108,20 @@ impl Host for SystemHost {
 
     fn scratch(&self) -> Option<Scratch> {
         self.scratch.clone()
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn memory_is_a_size_with_a_binary_unit() {
+        for (text, size) in [("2GiB", 2 << 30), ("512 mb", 512 << 20), ("4194304", 4 << 20), ("64m", 64 << 20)] {
+            assert_eq!(Scratch::memory_of(text).unwrap(), size, "{text}");
+        }
+        for wrong in ["", "GiB", "ib", "-1", "1.5GiB", "12 parsecs", "99999999TiB", "1000"] {
+            assert!(Scratch::memory_of(wrong).is_err(), "{wrong}");
+        }
     }
 }

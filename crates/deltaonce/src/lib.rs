@@ -9,6 +9,7 @@ pub(crate) mod apply;
 pub(crate) mod commit;
 pub(crate) mod plan;
 pub(crate) mod prepare;
+pub(crate) mod size;
 pub(crate) mod source;
 pub(crate) mod stage;
 pub(crate) mod stop;

@@ -81,6 +81,24 @@ fn a_file_that_is_mostly_masked_is_written_again_and_one_without_rows_goes() {
     both(&sandbox, &tables, "replace {} day1.csv --all");
 }
 
+/// The property alone does not let a reader expect vectors.
+#[test]
+fn rows_are_masked_only_where_the_protocol_says_so() {
+    let [(sandbox, tables), _] = pairs();
+    let table = sandbox.table(&tables[1]);
+    let entry = table.entry(0).into_iter().map(|mut action| {
+        if action.get("metaData").is_some() {
+            action["metaData"]["configuration"]["delta.enableDeletionVectors"] = "true".into();
+        }
+        action.to_string() + "\n"
+    });
+    table.overwrite_entry(0, &entry.collect::<String>());
+    let receipt = done(&sandbox, &format!("merge {} changes.ndjson {NEWEST}", tables[1]));
+    let files = &receipt["files"];
+    assert_eq!((&files["masked"], &files["removed"]), (&0.into(), &1.into()), "{receipt}");
+    assert_eq!(table.rows_by_all().len(), 14);
+}
+
 #[test]
 fn a_damaged_vector_is_refused_by_its_file() {
     let [(sandbox, tables), _] = pairs();

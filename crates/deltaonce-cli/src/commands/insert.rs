@@ -4,7 +4,7 @@ use clap::Args;
 use deltaonce::{Load, Result};
 
 use super::load;
-use crate::args::{KeyArgs, LoadArgs};
+use crate::args::{KeyArgs, LoadArgs, MemoryArgs};
 use crate::render::Report;
 use crate::session::Session;
 
@@ -21,6 +21,8 @@ pub(crate) struct Insert {
     key: KeyArgs,
     #[command(flatten)]
     pub(crate) load: LoadArgs,
+    #[command(flatten)]
+    memory: MemoryArgs,
 }
 
 impl Insert {
@@ -30,6 +32,6 @@ impl Insert {
     }
 
     pub(crate) async fn run(&self, session: &Session) -> Result<Report> {
-        load::run_bounded(self.key.scratch(), &self.load, session, self.load()?).await
+        load::run_bounded(self.memory.scratch(), &self.load, session, self.load()?).await
     }
 }

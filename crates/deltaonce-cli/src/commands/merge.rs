@@ -4,7 +4,7 @@ use clap::Args;
 use deltaonce::{Load, Result};
 
 use super::load;
-use crate::args::{KeyArgs, LoadArgs};
+use crate::args::{KeyArgs, LoadArgs, MemoryArgs};
 use crate::render::Report;
 use crate::session::Session;
 use crate::values;
@@ -41,6 +41,8 @@ pub(crate) struct Merge {
     set: Vec<(String, String)>,
     #[command(flatten)]
     pub(crate) load: LoadArgs,
+    #[command(flatten)]
+    memory: MemoryArgs,
 }
 
 impl Merge {
@@ -58,6 +60,6 @@ impl Merge {
     }
 
     pub(crate) async fn run(&self, session: &Session) -> Result<Report> {
-        load::run_bounded(self.key.scratch(), &self.load, session, self.load()?).await
+        load::run_bounded(self.memory.scratch(), &self.load, session, self.load()?).await
     }
 }

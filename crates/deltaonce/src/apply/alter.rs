@@ -126,10 +126,7 @@ impl Run<'_> {
         };
         let nothing = Change::none();
         let assumptions = Assumptions::new(&nothing.reads, &[], &[], false, self.table.rules());
-        let previous = match snapshot.is_set("delta.enableInCommitTimestamps") {
-            true => Some(self.in_commit_timestamp(snapshot.version()).await?),
-            false => None,
-        };
+        let previous = self.in_commit_timestamp(snapshot).await?;
         attempt::land(log, host, &draft, &assumptions, snapshot.version() + 1, previous, deadline).await
     }
 }

@@ -49,8 +49,9 @@ impl Run<'_> {
     pub(super) async fn prepare(&mut self, source: OpenSource, target: &Target) -> Result<Rows> {
         let schema = target.schema();
         let keyed = self.keyed(schema)?;
-        let revision = keyed.as_ref().map(|keyed| self.revision(keyed, target)).transpose()?;
-        let gate = self.gate(target, revision.as_ref())?;
+        let constraints = Constraints::of(schema, &target.properties()).map_err(|error| error.about(self.name()))?;
+        let revision = keyed.as_ref().map(|keyed| self.revision(keyed, constraints.clone())).transpose()?;
+        let gate = self.gate(schema, constraints, revision.as_ref())?;
         // Made before the source is read, so that properties it cannot obey are told at once.
         let stager = self.stager(target)?;
         let batches = source.read(schema, self.parallelism);
@@ -105,13 +106,12 @@ impl Run<'_> {
         Keyed::new(self.name(), schema, key, order, self.load.null_keys).map(Some)
     }
 
-    fn revision(&self, keyed: &Keyed, target: &Target) -> Result<Revision> {
+    fn revision(&self, keyed: &Keyed, constraints: Constraints) -> Result<Revision> {
         let whole = Update::default();
         let update = match &self.load.contract {
             Contract::Merge { update, .. } => update,
             _ => &whole,
         };
-        let constraints = self.constraints(target)?;
         let revision = Revision::new(keyed, update, constraints).map_err(|error| error.about(self.name()))?;
         if revision.builds_on_target() && keyed.order.is_none() && self.load.identities.is_empty() {
             return Err(Error::invalid(format!(
@@ -123,12 +123,7 @@ impl Run<'_> {
         Ok(revision)
     }
 
-    fn constraints(&self, target: &Target) -> Result<Constraints> {
-        Constraints::of(target.schema(), &target.properties()).map_err(|error| error.about(self.name()))
-    }
-
-    fn gate(&self, target: &Target, revision: Option<&Revision>) -> Result<Gate> {
-        let schema = target.schema();
+    fn gate(&self, schema: &TableSchema, constraints: Constraints, revision: Option<&Revision>) -> Result<Gate> {
         let scope = match &self.load.contract {
             Contract::Replace(scope) => {
                 Some(ResolvedScope::resolve(scope, schema).map_err(|error| error.about(self.name()))?)
@@ -142,7 +137,7 @@ impl Run<'_> {
             let schema = relaxed(schema, &needed);
             return Ok(Gate { schema, constraints: Constraints::none(), needed, scope });
         }
-        Ok(Gate { schema: schema.clone(), constraints: self.constraints(target)?, needed, scope })
+        Ok(Gate { schema: schema.clone(), constraints, needed, scope })
     }
 
     fn scope_in_words(&self) -> String {

@@ -9,7 +9,6 @@ use futures::TryStreamExt;
 use crate::error::{Error, Result};
 use crate::plan::probe::Match;
 use crate::plan::revision::Revision;
-use crate::plan::rewrite::all_columns;
 use crate::prepare::content::any_differing;
 use crate::prepare::index::Slot;
 use crate::prepare::keys::Keyed;
@@ -29,7 +28,7 @@ pub(super) async fn differing(
 ) -> Result<Vec<bool>> {
     let wanted = matches.len();
     let computes = winners.keyed().order.is_none() && revision.computes();
-    let columns = if computes { all_columns(file) } else { open_columns(winners.keyed(), revision) };
+    let columns = if computes { file.all_columns() } else { open_columns(winners.keyed(), revision) };
     if columns.is_empty() || matches.is_empty() {
         return Ok(vec![false; wanted]);
     }

@@ -11,7 +11,7 @@ use futures::stream::{self, BoxStream};
 
 use crate::error::{Error, Result};
 use crate::plan::revision::Revision;
-use crate::plan::rewrite::{Updated, all_columns};
+use crate::plan::rewrite::Updated;
 use crate::plan::target::Stage;
 use crate::prepare::index::Slot;
 use crate::prepare::winners::Winners;
@@ -46,7 +46,7 @@ pub(super) async fn merged(
             alternate(&tagged(&scanned.rows, BEFORE)?, &tagged(&new, AFTER)?)
         };
         let places = RowRanges::at(rows.iter().map(|(place, _)| *place));
-        file.scan(&all_columns(file), Some(&places), both)
+        file.scan(&file.all_columns(), Some(&places), both)
     });
     let updates: Vec<_> = updates.collect();
     let inserted = inserted.map(|rows| tagged(&rows?, INSERT)).boxed();
@@ -64,9 +64,9 @@ pub(super) async fn replaced(
 ) -> Result<Vec<ChangeFile>> {
     let deletes = deleted
         .iter()
-        .map(|(file, places)| file.scan(&all_columns(file), places.as_ref(), |scanned| tagged(&scanned.rows, DELETE)));
+        .map(|(file, places)| file.scan(&file.all_columns(), places.as_ref(), |scanned| tagged(&scanned.rows, DELETE)));
     let inserts =
-        inserted.iter().map(|file| file.scan(&all_columns(file), None, |scanned| tagged(&scanned.rows, INSERT)));
+        inserted.iter().map(|file| file.scan(&file.all_columns(), None, |scanned| tagged(&scanned.rows, INSERT)));
     let scans: Vec<_> = deletes.chain(inserts).collect();
     stage.write_changes(stream::iter(scans).flatten().boxed()).await
 }

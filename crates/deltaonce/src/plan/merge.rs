@@ -10,12 +10,13 @@ use roaring::RoaringBitmap;
 
 use crate::error::{Error, Result};
 use crate::plan::compare::differing;
+use crate::plan::masking::{FileFate, fate as file_fate, mask};
 use crate::plan::probe::{Match, Matched, Probes, Search};
 use crate::plan::revision::Revision;
 use crate::plan::rewrite::{Updated, Writer};
 use crate::plan::source_keys::SourceKeys;
 use crate::plan::target::{Stage, Target};
-use crate::plan::{Change, Reads, feed, masking};
+use crate::plan::{Change, Reads, feed};
 use crate::prepare::index::Slot;
 use crate::prepare::winners::Winners;
 use crate::receipt::RowCounts;
@@ -125,16 +126,16 @@ async fn write(target: &Target<'_>, writer: &Writer<'_>, decided: &Decided) -> R
     let (mut adds, mut removes, mut masks, mut apart, mut again) = (vec![], vec![], vec![], vec![], vec![]);
     for updated in updated {
         let file = &updated.file;
-        match masking::fate(file, updated.rows.iter().map(|(row, _)| *row), target.masks) {
-            masking::Fate::Masked(rows) => {
+        match file_fate(file, updated.rows.iter().map(|(row, _)| *row), target.masks) {
+            FileFate::Masked(rows) => {
                 apart.push(updated.clone());
-                masks.push((file.file().clone(), file.physical_rows(), rows));
+                masks.push((file.as_ref(), rows));
             }
-            masking::Fate::Removed if target.masks => {
+            FileFate::Removed if target.masks => {
                 apart.push(updated.clone());
                 removes.push(file.file().clone());
             }
-            masking::Fate::Removed | masking::Fate::Rewritten => {
+            FileFate::Removed | FileFate::Rewritten => {
                 again.push(writer.rewrite(updated).boxed());
                 removes.push(file.file().clone());
             }
@@ -147,7 +148,7 @@ async fn write(target: &Target<'_>, writer: &Writer<'_>, decided: &Decided) -> R
     if rows.inserted > 0 || !apart.is_empty() {
         adds.extend(writer.add(&apart, &inserted).await?);
     }
-    let masks = masking::mask(masks, writer.stage).await?;
+    let masks = mask(masks, writer.stage).await?;
     // Rows that are only added are told from their file.
     let changes = if target.feeds && !updated.is_empty() {
         feed::merged(writer.winners, writer.revision, updated, writer.added(inserted), writer.stage).await?

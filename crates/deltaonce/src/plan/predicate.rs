@@ -177,13 +177,13 @@ type SyntaxResult = std::result::Result<Syntax, ParserError>;
 /// The syntax tree of one whole expression, within the bounds that keep hostile text from exhausting stack or time.
 fn syntax(text: &str) -> Result<Syntax> {
     if text.trim().is_empty() {
-        return Err(Error::invalid("the predicate is empty")
+        return Err(Error::invalid("the expression is empty")
             .hint("give a condition, or ask for the whole table in so many words"));
     }
     limits::check_text(text)?;
     let unreadable = |e: ParserError| match e {
         ParserError::RecursionLimitExceeded => limits::too_deep(text),
-        e => Error::invalid(format!("the predicate '{}' is not a SQL expression: {e}", cut(text))),
+        e => Error::invalid(format!("'{}' is not a SQL expression: {e}", cut(text))),
     };
     let tokens = Tokenizer::new(&Words, text).tokenize_with_location().map_err(|e| unreadable(e.into()))?;
     limits::check_tokens(text, &tokens)?;

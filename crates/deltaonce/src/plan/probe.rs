@@ -59,6 +59,11 @@ impl Probes {
         self.0.lock().unwrap_or_else(PoisonError::into_inner)
     }
 
+    /// Whether all is known of a file for `keys`.
+    fn know(&self, file: &AddFile, keys: &SourceKeys) -> bool {
+        self.lock().get(&file.logical_name()).is_some_and(|probe| keys.are_among(&probe.keys))
+    }
+
     /// What is known of a file for `keys`; the outer none: nothing.
     fn known(&self, file: &AddFile, keys: &SourceKeys) -> Option<Option<Matched>> {
         let probes = self.lock();
@@ -106,8 +111,7 @@ impl<'a> Search<'a> {
         let Some(files) = self.waves.pop_front() else { return Ok(None) };
         let files: Vec<&AddFile> = files.into_iter().filter(|file| self.keys.may_be_in(file)).collect();
         self.probed.extend(files.iter().map(|file| file.path.clone()));
-        let unknown: Vec<&AddFile> =
-            files.iter().copied().filter(|file| self.probes.known(file, &self.keys).is_none()).collect();
+        let unknown: Vec<&AddFile> = files.iter().copied().filter(|file| !self.probes.know(file, &self.keys)).collect();
         self.probe(unknown).await?;
         Ok(Some(files.into_iter().filter_map(|file| self.probes.known(file, &self.keys)?).collect()))
     }
@@ -155,7 +159,7 @@ impl<'a> Search<'a> {
     }
 
     async fn open(&self, file: &AddFile) -> Result<(Arc<OpenFile>, RowRanges)> {
-        let file = OpenFile::open(self.target.store.clone(), self.target.schema, file).await?;
+        let file = self.target.open(file).await?;
         let rows = candidates(&file, &self.keys).await?;
         Ok((Arc::new(file), rows))
     }

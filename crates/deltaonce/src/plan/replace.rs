@@ -8,7 +8,7 @@ use futures::{FutureExt, StreamExt, TryStreamExt, stream};
 use roaring::RoaringTreemap;
 
 use super::fingerprint::{Fingerprint, Fingerprinter};
-use super::masking::{self, Fate};
+use super::masking::take_out;
 use super::scope::{Coverage, ResolvedScope};
 use super::target::{Stage, Target};
 use super::{Change, Reads, feed};
@@ -68,48 +68,29 @@ impl Replace<'_> {
             }
         }
 
-        let (mut removes, mut masks, mut again) = (inside.clone(), Vec::new(), Vec::new());
         let cut: Vec<&Straddling> = straddling.iter().filter(|cut| !cut.inside.is_empty()).collect();
-        for cut in &cut {
-            let file = cut.file.file();
-            match masking::fate(&cut.file, &cut.inside, self.target.masks) {
-                Fate::Masked(rows) => masks.push((file.clone(), cut.file.physical_rows(), rows)),
-                Fate::Removed => removes.push(file.clone()),
-                Fate::Rewritten => {
-                    removes.push(file.clone());
-                    again.push(*cut);
-                }
-            }
-        }
+        let taken = take_out(&self.target, cut.iter().map(|cut| (&cut.file, &cut.inside)), self.stage).await?;
         // Rows of files that come or go whole are told from the files.
-        let feeds = self.target.feeds && !(masks.is_empty() && again.is_empty());
+        let feeds = self.target.feeds && !(taken.masks.is_empty() && taken.kept.is_empty());
         let changes = if feeds { self.feed(&inside, &cut).await? } else { Vec::new() };
-        let kept = self.rewrite(&again).await?;
-        let copied = kept.iter().filter_map(AddFile::num_records).sum();
-        let masks = masking::mask(masks, self.stage).await?;
-        let adds = self.staged.iter().cloned().chain(kept).collect();
+        let copied = taken.kept.iter().filter_map(AddFile::num_records).sum();
+        let adds = self.staged.iter().cloned().chain(taken.kept).collect();
+        let removes = inside.into_iter().chain(taken.removes).collect();
         let rows = RowCounts { read: self.rows, inserted: self.rows, deleted, ..RowCounts::default() };
-        Ok(Change { adds, removes, masks, changes, reads, rows, copied, probed, pruned })
+        Ok(Change { adds, removes, masks: taken.masks, changes, reads, rows, copied, probed, pruned })
     }
 
     /// Writes the rows that go and those that come for the change data feed.
     async fn feed(&self, inside: &[AddFile], cut: &[&Straddling]) -> Result<Vec<ChangeFile>> {
-        let open = |file: &AddFile| {
-            let (store, schema, file) = (self.target.store.clone(), self.target.schema.clone(), file.clone());
-            async move { OpenFile::open(store, &schema, &file).await }.boxed()
-        };
-        let open_all = |files: &[AddFile]| {
-            let opens: Vec<_> = files.iter().map(open).collect();
-            stream::iter(opens).buffered(self.target.parallelism).try_collect::<Vec<OpenFile>>()
-        };
-        let (whole, inserted) = (open_all(inside).await?, open_all(self.staged).await?);
+        let (whole, inserted) = (self.open_all(inside).await?, self.open_all(self.staged).await?);
         let whole = whole.iter().map(|file| (file, None));
         let parts = cut.iter().map(|cut| (&cut.file, Some(RowRanges::at(&cut.inside))));
         feed::replaced(&whole.chain(parts).collect::<Vec<_>>(), &inserted, self.stage).await
     }
 
-    fn all_columns(&self) -> Vec<usize> {
-        (0..self.target.schema.columns().fields().len()).collect()
+    async fn open_all(&self, files: &[AddFile]) -> Result<Vec<OpenFile>> {
+        let opens: Vec<_> = files.iter().map(|file| self.target.open(file).boxed()).collect();
+        stream::iter(opens).buffered(self.target.parallelism).try_collect().await
     }
 
     /// Opens files and finds the rows that lie inside, reading only the columns that the scope is about.
@@ -120,7 +101,7 @@ impl Replace<'_> {
             let columns = columns.clone();
             let scope = Arc::clone(self.scope);
             async move {
-                let file = OpenFile::open(self.target.store.clone(), self.target.schema, file).await?;
+                let file = self.target.open(file).await?;
                 let places = move |scanned: Scanned| {
                     let keeps = scope.keeps(&scanned.rows)?;
                     let inside = keeps.values().iter().enumerate().filter(|(_, keeps)| !keeps);
@@ -160,26 +141,15 @@ impl Replace<'_> {
 
     async fn says_the_same(&self, inside: &[AddFile], straddling: &[Straddling]) -> Result<bool> {
         let printer = Arc::new(Fingerprinter::new(self.target.schema.columns())?);
-        let whole = |file: &AddFile| {
+        let print = |file: &OpenFile, rows: Option<&RowRanges>| {
             let printer = printer.clone();
-            let (store, schema) = (self.target.store.clone(), self.target.schema.clone());
-            let (file, columns) = (file.clone(), self.all_columns());
-            async move {
-                let file = OpenFile::open(store, &schema, &file).await?;
-                Ok(file.scan(&columns, None, move |scanned| printer.of(&scanned.rows)))
-            }
-            .into_stream()
-            .try_flatten()
-            .boxed()
+            file.scan(&file.all_columns(), rows, move |scanned| printer.of(&scanned.rows))
         };
-        let part = |cut: &Straddling| {
-            let printer = printer.clone();
-            cut.file
-                .scan(&self.all_columns(), Some(&RowRanges::at(&cut.inside)), move |scanned| printer.of(&scanned.rows))
-        };
-        let before = inside.iter().map(whole).chain(straddling.iter().filter(|cut| !cut.inside.is_empty()).map(part));
-        let before = self.sum(before.collect()).await?;
-        Ok(before == self.sum(self.staged.iter().map(whole).collect()).await?)
+        let (whole, staged) = (self.open_all(inside).await?, self.open_all(self.staged).await?);
+        let whole = whole.iter().map(|file| print(file, None));
+        let parts = straddling.iter().map(|cut| print(&cut.file, Some(&RowRanges::at(&cut.inside))));
+        let before = self.sum(whole.chain(parts).collect()).await?;
+        Ok(before == self.sum(staged.iter().map(|file| print(file, None)).collect()).await?)
     }
 
     async fn sum(&self, prints: Vec<BoxStream<'static, Result<Fingerprint>>>) -> Result<Fingerprint> {
@@ -189,18 +159,5 @@ impl Replace<'_> {
             sum += print;
         }
         Ok(sum)
-    }
-
-    /// Writes again the rows of `files` that lie outside the scope.
-    async fn rewrite(&self, files: &[&Straddling]) -> Result<Vec<AddFile>> {
-        if files.is_empty() {
-            return Ok(Vec::new());
-        }
-        let scans = files.iter().map(|cut| {
-            let rows = RowRanges::all(cut.file.physical_rows()).without(&cut.inside);
-            cut.file.scan(&self.all_columns(), Some(&rows), |scanned| Ok(scanned.rows))
-        });
-        let scans: Vec<_> = scans.collect();
-        self.stage.write(stream::iter(scans).flatten().boxed()).await
     }
 }

@@ -57,7 +57,7 @@ impl Writer<'_> {
             }
         };
         let path = &file.file().path;
-        let adds = write(file.scan(&all_columns(file), None, replace), self.stage).await;
+        let adds = write(file.scan(&file.all_columns(), None, replace), self.stage).await;
         let adds = adds.map_err(|e| e.detail(format!("while data file '{path}' was written again")))?;
         let replaced = replaced.load(Ordering::Relaxed);
         if replaced != wanted {
@@ -92,15 +92,11 @@ impl Writer<'_> {
         let (winners, revision) = (self.winners.clone(), self.revision.clone());
         let mut slots = updated.rows.iter().map(|(_, slot)| *slot).collect::<Vec<_>>().into_iter();
         let places = RowRanges::at(updated.rows.iter().map(|(place, _)| *place));
-        updated.file.scan(&all_columns(&updated.file), Some(&places), move |scanned| {
+        updated.file.scan(&updated.file.all_columns(), Some(&places), move |scanned| {
             let here: Vec<Slot> = slots.by_ref().take(scanned.rows.num_rows()).collect();
             revision.of(&winners, &scanned.rows, &here)
         })
     }
-}
-
-pub(super) fn all_columns(file: &OpenFile) -> Vec<usize> {
-    (0..file.schema().columns().fields().len()).collect()
 }
 
 /// Stages rows, and checks what the new files say they hold against what went in.

@@ -3,21 +3,20 @@
 use std::collections::{BTreeMap, BTreeSet};
 use std::sync::Arc;
 
-use futures::{FutureExt, StreamExt, TryStreamExt, stream};
+use futures::TryStreamExt;
 use roaring::RoaringTreemap;
 
-use super::masking::{self, Fate};
+use super::masking::take_out;
 use super::merge;
 use super::probe::Probes;
 use super::revision::Revision;
-use super::rewrite::{Writer, all_columns, write};
+use super::rewrite::Writer;
 use super::source_keys::SourceKeys;
 use super::target::{Stage, Target};
 use super::{Change, Reads, RowsRead, feed, insert};
 use crate::error::Result;
 use crate::prepare::spill::Sorted;
 use crate::table::actions::AddFile;
-use crate::table::row_ranges::RowRanges;
 use crate::table::scan::OpenFile;
 
 /// What is done with a key that the table holds.
@@ -76,35 +75,11 @@ pub(crate) async fn plan(
     }
     (total.probed, total.pruned) = (probed.len() as u64, target.files.len().saturating_sub(probed.len()) as u64);
     total.reads = Reads { files: read, rows: Box::new(AnyRow) };
-    take_out(target, going, stage, total).await
-}
-
-/// Takes rows out of their files.
-async fn take_out(
-    target: &Target<'_>,
-    going: BTreeMap<String, (Arc<OpenFile>, RoaringTreemap)>,
-    stage: &dyn Stage,
-    mut change: Change,
-) -> Result<Change> {
-    let (mut masks, mut again) = (Vec::new(), Vec::new());
-    for (file, places) in going.into_values() {
-        match masking::fate(&file, &places, target.masks) {
-            Fate::Masked(rows) => masks.push((file.file().clone(), file.physical_rows(), rows)),
-            Fate::Removed => change.removes.push(file.file().clone()),
-            Fate::Rewritten => {
-                change.removes.push(file.file().clone());
-                let rows = RowRanges::all(file.physical_rows()).without(&places);
-                let rows = file.scan(&all_columns(&file), Some(&rows), |scanned| Ok(scanned.rows));
-                again.push(write(rows, stage).boxed());
-            }
-        }
-    }
-    let kept: Vec<Vec<AddFile>> = stream::iter(again).buffered(target.parallelism).try_collect().await?;
-    let kept: Vec<AddFile> = kept.into_iter().flatten().collect();
-    change.copied = kept.iter().filter_map(AddFile::num_records).sum();
-    change.adds.extend(kept);
-    change.masks = masking::mask(masks, stage).await?;
-    Ok(change)
+    let taken = take_out(target, going.values().map(|(file, places)| (file.as_ref(), places)), stage).await?;
+    total.copied = taken.kept.iter().filter_map(AddFile::num_records).sum();
+    total.adds.extend(taken.kept);
+    (total.removes, total.masks) = (taken.removes, taken.masks);
+    Ok(total)
 }
 
 /// Any row may be one whose key the source holds: its keys are too many to be kept at hand.

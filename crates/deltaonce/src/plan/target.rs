@@ -10,6 +10,7 @@ use roaring::RoaringTreemap;
 use crate::error::Result;
 use crate::stage::Stager;
 use crate::table::actions::{AddFile, ChangeFile, DeletionVector};
+use crate::table::scan::OpenFile;
 use crate::table::schema::TableSchema;
 
 /// One snapshot of a table.
@@ -28,6 +29,16 @@ pub(crate) struct Target<'a> {
     pub(crate) feeds: bool,
     /// How many files may be read at a time.
     pub(crate) parallelism: usize,
+}
+
+impl Target<'_> {
+    /// Opens one of its files, or one that is staged for it.
+    ///
+    /// # Errors
+    /// Those of [`OpenFile::open`].
+    pub(crate) async fn open(&self, file: &AddFile) -> Result<OpenFile> {
+        OpenFile::open(self.store.clone(), self.schema, file).await
+    }
 }
 
 /// Writes files that no reader sees until a log entry names them.

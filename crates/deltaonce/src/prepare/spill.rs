@@ -11,6 +11,7 @@ use std::sync::Arc;
 use arrow::array::{ArrayRef, AsArray, RecordBatch, UInt32Array, UInt64Array};
 use arrow::compute::interleave_record_batch;
 use arrow::datatypes::{DataType, Field, Fields, Schema, SchemaRef, UInt32Type, UInt64Type};
+use arrow::error::ArrowError;
 use arrow::ipc::reader::StreamReader;
 use arrow::ipc::writer::StreamWriter;
 use arrow::row::Rows;
@@ -58,7 +59,7 @@ pub(super) struct Spill {
 #[derive(Debug)]
 pub(crate) struct Sorted {
     keyed: Keyed,
-    _folder: Folder,
+    folder: Folder,
     runs: Vec<PathBuf>,
     sources: Arc<[(Arc<str>, Unit)]>,
     limit: u64,
@@ -105,7 +106,7 @@ impl Spill {
     pub(super) fn finish(mut self) -> Result<Sorted> {
         self.write_run()?;
         let Self { keyed, folder, runs, sources, limit, .. } = self;
-        Ok(Sorted { keyed, _folder: folder, runs, sources: sources.into(), limit })
+        Ok(Sorted { keyed, folder, runs, sources: sources.into(), limit })
     }
 
     fn write_run(&mut self) -> Result<()> {
@@ -125,16 +126,15 @@ impl Spill {
         order.sort_by(|one, other| key(one).cmp(&key(other)));
 
         let path = self.folder.0.join(format!("run-{}.arrow", self.runs.len()));
-        let fault =
-            |e: &dyn std::error::Error| failed("put into", &self.folder.0, std::io::Error::other(e.to_string()));
-        let file = File::create(&path).map_err(|e| failed("put into", &self.folder.0, e))?;
-        let mut writer = StreamWriter::try_new(BufWriter::new(file), &schema).map_err(|e| fault(&e))?;
+        let fault = |error: ArrowError| failed("put into", &self.folder.0, error);
+        let file = File::create(&path).map_err(|e| fault(e.into()))?;
+        let mut writer = StreamWriter::try_new(BufWriter::new(file), &schema).map_err(fault)?;
         let batches: Vec<&RecordBatch> = batches.iter().collect();
         for picks in order.chunks(BATCH_ROWS) {
-            let rows = interleave_record_batch(&batches, picks).map_err(|e| fault(&e))?;
-            writer.write(&rows).map_err(|e| fault(&e))?;
+            let rows = interleave_record_batch(&batches, picks).map_err(fault)?;
+            writer.write(&rows).map_err(fault)?;
         }
-        writer.finish().map_err(|e| fault(&e))?;
+        writer.finish().map_err(fault)?;
         self.runs.push(path);
         Ok(())
     }
@@ -186,8 +186,9 @@ impl Sorted {
     pub(super) fn read(&self) -> Result<Merge> {
         let mut merge = Merge {
             keyed: self.keyed.again()?,
-            folder: self._folder.0.clone(),
+            folder: self.folder.0.clone(),
             readers: Vec::new(),
+            batches: Vec::new(),
             least: BinaryHeap::new(),
             sources: self.sources.clone(),
             limit: self.limit,
@@ -196,8 +197,8 @@ impl Sorted {
             let file = File::open(run).map_err(|e| failed("read from", &merge.folder, e))?;
             let stream = StreamReader::try_new(BufReader::new(file), None);
             let stream = stream.map_err(|e| failed("read from", &merge.folder, e))?;
-            merge.readers.push(Reader { stream, current: None, row: 0, row_bytes: 0 });
-            merge.advance(number)?;
+            merge.readers.push(Reader { stream, batch: 0, keys: None, row: 0, row_bytes: 0 });
+            merge.find(number)?;
         }
         Ok(merge)
     }
@@ -209,6 +210,8 @@ pub(super) struct Merge {
     keyed: Keyed,
     folder: PathBuf,
     readers: Vec<Reader>,
+    /// Batches with rows that were taken and not yet gathered, or that a reader is at.
+    batches: Vec<RecordBatch>,
     /// For each run that is not at its end, its next key.
     least: BinaryHeap<Reverse<(Vec<u8>, usize)>>,
     sources: Arc<[(Arc<str>, Unit)]>,
@@ -218,9 +221,13 @@ pub(super) struct Merge {
 #[derive(Debug)]
 struct Reader {
     stream: StreamReader<BufReader<File>>,
-    current: Option<(RecordBatch, Rows)>,
+    /// Which of the batches it is at.
+    batch: usize,
+    /// The keys of that batch; none before the first and after the last.
+    keys: Option<Rows>,
+    /// The row that it is at.
     row: usize,
-    /// Bytes of a row of the current batch, on average.
+    /// Bytes of a row of that batch, on average.
     row_bytes: u64,
 }
 
@@ -231,68 +238,58 @@ impl Merge {
     /// `Retryable` where the disk does not give them back.
     pub(super) fn next(&mut self) -> Result<Option<Vec<Placed>>> {
         let mut chunk = Vec::new();
-        let (mut taken, mut bytes_taken) = (Vec::new(), 0);
+        let (mut picks, mut bytes) = (Vec::new(), 0);
         let mut last: Option<Vec<u8>> = None;
         while let Some(Reverse((key, run))) = self.least.pop() {
             // A key's rows stay together, so that one of them can be chosen.
-            if bytes_taken >= self.limit && last.as_ref() != Some(&key) {
+            if bytes >= self.limit && last.as_ref() != Some(&key) {
                 self.least.push(Reverse((key, run)));
                 break;
             }
-            taken.push(self.take(run)?);
-            bytes_taken += self.readers.get(run).map_or(0, |reader| reader.row_bytes);
+            let reader = self.readers.get_mut(run).ok_or_else(lost)?;
+            picks.push((reader.batch, reader.row));
+            bytes += reader.row_bytes;
+            reader.row += 1;
+            self.find(run)?;
             last = Some(key);
-            self.advance(run)?;
-            if taken.len() >= BATCH_ROWS {
-                chunk.push(self.gather(&std::mem::take(&mut taken))?);
+            if picks.len() >= BATCH_ROWS {
+                chunk.push(self.gather(&std::mem::take(&mut picks))?);
             }
         }
-        if !taken.is_empty() {
-            chunk.push(self.gather(&taken)?);
+        if !picks.is_empty() {
+            chunk.push(self.gather(&picks)?);
         }
         Ok((!chunk.is_empty()).then_some(chunk))
     }
 
-    /// The row that a run is at.
-    fn take(&self, run: usize) -> Result<(RecordBatch, usize)> {
-        let reader = self.readers.get(run).ok_or_else(lost)?;
-        let (rows, _) = reader.current.as_ref().ok_or_else(lost)?;
-        Ok((rows.clone(), reader.row.saturating_sub(1)))
-    }
-
-    /// Goes to the next row of a run.
-    fn advance(&mut self, run: usize) -> Result<()> {
+    /// Finds the key of the row that a run is at, in its next batch where the last one is at its end.
+    fn find(&mut self, run: usize) -> Result<()> {
         let reader = self.readers.get_mut(run).ok_or_else(lost)?;
-        while reader.current.as_ref().is_none_or(|(rows, _)| reader.row >= rows.num_rows()) {
+        while reader.keys.as_ref().is_none_or(|keys| reader.row >= keys.num_rows()) {
+            reader.keys = None;
             let Some(rows) = reader.stream.next() else { return Ok(()) };
             let rows = rows.map_err(|e| failed("read from", &self.folder, e))?;
-            let keys = encode(&self.keyed, &rows)?;
+            (reader.keys, reader.row, reader.batch) = (Some(encode(&self.keyed, &rows)?), 0, self.batches.len());
             reader.row_bytes = bytes(&rows) / (rows.num_rows() as u64).max(1);
-            (reader.current, reader.row) = (Some((rows, keys)), 0);
+            self.batches.push(rows);
         }
-        if let Some((_, keys)) = &reader.current {
+        if let Some(keys) = &reader.keys {
             self.least.push(Reverse((keys.row(reader.row).data().to_vec(), run)));
-            reader.row += 1;
         }
         Ok(())
     }
 
-    /// Rows of several batches as one, with their places.
-    fn gather(&self, taken: &[(RecordBatch, usize)]) -> Result<Placed> {
-        let mut batches: Vec<&RecordBatch> = Vec::new();
-        let mut numbers: HashMap<*const (), usize> = HashMap::new();
-        let mut picks = Vec::with_capacity(taken.len());
-        for (rows, row) in taken {
-            // Clones of a batch share their columns.
-            let same = rows.columns().first().map_or(std::ptr::null(), |column| Arc::as_ptr(column).cast::<()>());
-            let number = *numbers.entry(same).or_insert_with(|| {
-                batches.push(rows);
-                batches.len() - 1
-            });
-            picks.push((number, *row));
-        }
-        let rows = interleave_record_batch(&batches, &picks);
+    /// The picked rows (batch, row) as one batch, with their places. Batches that are done with are dropped.
+    fn gather(&mut self, picks: &[(usize, usize)]) -> Result<Placed> {
+        let batches: Vec<&RecordBatch> = self.batches.iter().collect();
+        let rows = interleave_record_batch(&batches, picks);
         let rows = rows.map_err(|e| Error::internal("spilled rows could not be put together").caused_by(e))?;
+        let mut left = Vec::new();
+        for reader in self.readers.iter_mut().filter(|reader| reader.keys.is_some()) {
+            left.push(self.batches.get(reader.batch).ok_or_else(lost)?.clone());
+            reader.batch = left.len() - 1;
+        }
+        self.batches = left;
         let width = rows.num_columns().saturating_sub(2);
         let sources = rows.column(width).as_primitive::<UInt32Type>().values().iter().copied().collect();
         let numbers = rows.column(width + 1).as_primitive::<UInt64Type>().values().iter().copied().collect();

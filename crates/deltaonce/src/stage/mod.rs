@@ -37,7 +37,7 @@ use tokio::task::JoinSet;
 
 use self::file::{Files, Kind};
 use self::partition::Partitioning;
-use self::settings::Settings;
+use self::settings::{Indexed, Settings};
 use self::stats::StatsPlan;
 use self::worker::Queue;
 use crate::error::{Error, Result};
@@ -92,10 +92,12 @@ impl Stager {
         parallelism: usize,
     ) -> Result<Self> {
         let settings = Settings::new(schema, properties)?;
-        let output = |kind, schema: &TableSchema| -> Result<Output> {
+        // Nobody looks for rows in change data, and the log has no statistics of it.
+        let plain = Settings { indexed: Indexed::First(0), bloom: Vec::new(), ..settings.clone() };
+        let output = |kind, schema: &TableSchema, settings: Settings, keys: &[String]| -> Result<Output> {
             let partitioning = Arc::new(Partitioning::new(schema)?);
             let stats = StatsPlan::new(partitioning.file_schema(), &settings.indexed, keys);
-            let (table, store, host, settings) = (table.clone(), store.clone(), host.clone(), settings.clone());
+            let (table, store, host) = (table.clone(), store.clone(), host.clone());
             let files = Files { table, store, settings, partitioning, stats, host, kind, begun: AtomicU64::new(0) };
             Ok(Output { schema: schema.columns().clone(), files: Arc::new(files) })
         };
@@ -104,8 +106,8 @@ impl Stager {
         let changed = Schema::new(fields.collect::<Fields>()).into();
         let changed = TableSchema::new(changed, schema.partition_columns().to_vec());
         Ok(Self {
-            rows: output(Kind::Rows, schema)?,
-            changes: output(Kind::Changes, &changed)?,
+            rows: output(Kind::Rows, schema, settings, keys)?,
+            changes: output(Kind::Changes, &changed, plain, &[])?,
             parallelism: parallelism.max(1),
         })
     }

@@ -5,6 +5,7 @@ use std::collections::BTreeMap;
 use parquet::basic::{Compression, GzipLevel, ZstdLevel};
 
 use crate::error::{Error, Result};
+use crate::size::bytes;
 use crate::table::schema::TableSchema;
 
 const TARGET_FILE_SIZE: &str = "delta.targetFileSize";
@@ -121,22 +122,6 @@ fn bloom_columns(schema: &TableSchema, text: &str) -> Result<Vec<String>> {
 
 fn invalid(property: &str, text: &str, wanted: &str) -> Error {
     Error::invalid(format!("the table property {property} is '{text}', which is not {wanted}"))
-}
-
-/// A size in bytes with an optional binary unit (`k`, `kb`, `m`, `mb`, `g`, `gb`, `t`, `tb`, `b`), at least 1.
-fn bytes(text: &str) -> Option<u64> {
-    let text = text.trim().to_ascii_lowercase();
-    let digits = text.find(|c: char| !c.is_ascii_digit()).unwrap_or(text.len());
-    let (number, unit) = text.split_at(digits);
-    let shift = match unit.trim() {
-        "" | "b" => 0,
-        "k" | "kb" => 10,
-        "m" | "mb" => 20,
-        "g" | "gb" => 30,
-        "t" | "tb" => 40,
-        _ => return None,
-    };
-    number.parse::<u64>().ok()?.checked_mul(1 << shift).filter(|bytes| *bytes > 0)
 }
 
 /// Splits `a, b.c, `d.e`.f` into paths; a name in backticks may hold dots, commas and doubled backticks.

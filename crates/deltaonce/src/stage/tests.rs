@@ -605,3 +605,30 @@ async fn a_bloom_filter_is_no_larger_than_its_values_need() {
         assert!(bytes <= fits, "{bytes} bytes for {} values", rows.num_rows());
     }
 }
+
+#[tokio::test]
+async fn key_columns_have_statistics_whatever_the_properties_say_and_change_data_has_none() {
+    let table = Table::new();
+    let rows = batch([
+        ("v", Arc::new(Int64Array::from(vec![7, 8])) as ArrayRef),
+        ("id", Arc::new(Int64Array::from(vec![1, 2])) as ArrayRef),
+    ]);
+    let schema = TableSchema::new(rows.schema(), Vec::new());
+    let properties = [("delta.dataSkippingNumIndexedCols", "0"), ("deltaonce.bloomFilterColumns", "v")];
+    let properties: BTreeMap<_, _> = properties.iter().map(|(k, v)| ((*k).to_owned(), (*v).to_owned())).collect();
+    let host = Arc::new(SystemHost::default());
+    let stager =
+        Stager::new("t".into(), table.store.clone(), &schema, &properties, &["id".to_owned()], host, 2).unwrap();
+    let adds = stager.write(batches(vec![rows.clone()])).await.unwrap();
+    assert_eq!(stats(&adds[0])["minValues"], json!({"id": 1}));
+    assert_eq!(stats(&adds[0])["maxValues"], json!({"id": 2}));
+
+    let kinds = Arc::new(StringArray::from(vec!["insert", "delete"])) as ArrayRef;
+    let changed = batch([("v", rows.column(0).clone()), ("id", rows.column(1).clone()), (CHANGE_TYPE, kinds)]);
+    let changes = stager.write_changes(batches(vec![changed])).await.unwrap();
+    assert!(changes[0].path.starts_with("_change_data/cdc-"), "{}", changes[0].path);
+    let file = AddFile { path: changes[0].path.clone(), size: changes[0].size, ..adds[0].clone() };
+    let (footer, read) = table.read(&file).await;
+    assert_eq!((read.num_rows(), read.num_columns()), (2, 3));
+    assert!(footer.row_group(0).column(0).bloom_filter_offset().is_none());
+}

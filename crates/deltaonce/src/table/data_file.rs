@@ -102,3 +102,22 @@ fn stored(error: &ParquetError) -> Option<&object_store::Error> {
         _ => None,
     }
 }
+
+#[cfg(test)]
+mod tests {
+    use object_store::memory::InMemory;
+
+    use super::*;
+
+    #[tokio::test]
+    async fn parts_beyond_the_file_are_an_error_also_among_others() {
+        let store: Arc<dyn ObjectStore> = Arc::new(InMemory::new());
+        store.put(&Path::from("f"), vec![1_u8; 100].into()).await.unwrap();
+        let mut file = DataFile { store, location: Path::from("f"), size: 100 };
+        assert_eq!(file.get_byte_ranges(vec![0..3, 97..100]).await.unwrap().len(), 2);
+        #[allow(clippy::reversed_empty_ranges, reason = "a footer may say it")]
+        for odd in [vec![0..3, 99..101], vec![4_000_000..4_000_001, 0..3], vec![5..3]] {
+            assert!(matches!(file.get_byte_ranges(odd).await, Err(ParquetError::EOF(_))));
+        }
+    }
+}

@@ -142,6 +142,11 @@ impl OpenFile {
         filter.map_err(|e| unreadable(&self.file.path, e))
     }
 
+    /// Every column of the table, for [`scan`](Self::scan).
+    pub(crate) fn all_columns(&self) -> Vec<usize> {
+        (0..self.schema.columns().fields().len()).collect()
+    }
+
     /// Rows in the file, masked ones included.
     pub(crate) fn physical_rows(&self) -> u64 {
         self.groups.last().map_or(0, |last| last.end)

@@ -61,7 +61,7 @@ pub(super) fn depends_on_when(name: &str) -> bool {
 
 /// The error for a name of which [`depends_on_when`] is true.
 pub(super) fn refuse(name: &str) -> Error {
-    Error::invalid(format!("a predicate takes no {name}: the same load would mean other rows at another time"))
+    Error::invalid(format!("an expression takes no {name}: the same load would mean other rows at another time"))
         .hint("write the value itself")
 }
 
@@ -72,13 +72,14 @@ pub(super) fn call(translator: &mut Translator<'_>, function: &Function) -> Resu
         return Err(refuse(&format!("{name}()")));
     }
     if function.over.is_some() {
-        return Err(Error::invalid(format!("a predicate takes no window function such as {name}() OVER")));
+        return Err(Error::invalid(format!("an expression takes no window function such as {name}() OVER")));
     }
     if AGGREGATES.contains(&name.as_str()) {
-        return Err(Error::invalid(format!("a predicate takes no aggregate such as {name}()")));
+        return Err(Error::invalid(format!("an expression takes no aggregate such as {name}()")));
     }
-    let unknown =
-        || Error::invalid(format!("a predicate takes no function {}()", cut(&name))).hint(format!("it takes {TAKEN}"));
+    let unknown = || {
+        Error::invalid(format!("an expression takes no function {}()", cut(&name))).hint(format!("it takes {TAKEN}"))
+    };
     let arguments = arguments(function).ok_or_else(unknown)?;
     let wrong =
         || Error::invalid(format!("'{}' does not have the arguments that {name} takes", cut(&function.to_string())));

@@ -40,14 +40,14 @@ pub(super) fn check_text(text: &str) -> Result<()> {
     if text.len() <= TEXT {
         return Ok(());
     }
-    Err(Error::invalid(format!("the predicate is {} bytes long; at most {TEXT} are taken", text.len())))
+    Err(Error::invalid(format!("the expression is {} bytes long; at most {TEXT} are taken", text.len())))
 }
 
 /// # Errors
 /// `Invalid` for too many words, and for calls and what no predicate takes too often inside each other.
 pub(super) fn check_tokens(text: &str, tokens: &[TokenWithSpan]) -> Result<()> {
     if tokens.iter().filter(|token| deepens(&token.token)).count() > TOKENS {
-        return Err(Error::invalid(format!("the predicate '{}' has more than {TOKENS} words", cut(text)))
+        return Err(Error::invalid(format!("the expression '{}' has more than {TOKENS} words", cut(text)))
             .hint("use IN (…) for a long list of values"));
     }
     // For each open parenthesis, whether it is that of a call.
@@ -66,13 +66,13 @@ pub(super) fn check_tokens(text: &str, tokens: &[TokenWithSpan]) -> Result<()> {
         }
         if calls > CALLS {
             return Err(Error::invalid(format!(
-                "the predicate '{}' has calls or IN (…) more than {CALLS} deep inside each other",
+                "the expression '{}' has calls or IN (…) more than {CALLS} deep inside each other",
                 cut(text)
             )));
         }
         if foreign > FOREIGN {
             return Err(Error::invalid(format!(
-                "the predicate '{}' is made of what no predicate takes: {token}",
+                "the expression '{}' is made of what no expression takes: {token}",
                 cut(text)
             ))
             .hint(format!("if {token} is the name of a column, write it in backticks")));
@@ -85,7 +85,7 @@ pub(super) fn check_tokens(text: &str, tokens: &[TokenWithSpan]) -> Result<()> {
 /// The error for parentheses and operators too deep inside each other.
 pub(super) fn too_deep(text: &str) -> Error {
     Error::invalid(format!(
-        "the predicate '{}' has parentheses or operators more than {NESTING} deep inside each other",
+        "the expression '{}' has parentheses or operators more than {NESTING} deep inside each other",
         cut(text)
     ))
 }

@@ -401,7 +401,7 @@ fn what_could_take_long_or_grow_is_refused_in_a_sentence() {
     let cases = [
         (format!("{}id = 1{}", "(".repeat(100), ")".repeat(100)), "has parentheses or operators more than 48 deep"),
         (format!("{}s{} = 'x'", "lower(".repeat(9), ")".repeat(9)), "has calls or IN (…) more than 6 deep"),
-        (format!("{}'1' DAY", "INTERVAL ".repeat(9)), "is made of what no predicate takes: INTERVAL"),
+        (format!("{}'1' DAY", "INTERVAL ".repeat(9)), "is made of what no expression takes: INTERVAL"),
         (format!("s LIKE '{}'", "a%".repeat(17)), "has more than 1000 characters or 16 wildcards %"),
         (format!("s LIKE '{}%'", "a".repeat(1000)), "has more than 1000 characters or 16 wildcards %"),
         (

@@ -122,7 +122,7 @@ impl<'a> Translator<'a> {
             Sql::Extract { field, expr, .. } => functions::extract(self, field, expr),
             Sql::Trim { trim_where: None, trim_what: None, expr, trim_characters: None } => functions::trim(self, expr),
             Sql::Subquery(_) | Sql::Exists { .. } | Sql::InSubquery { .. } => {
-                Err(Error::invalid("a predicate takes no subquery: another run could see other rows")
+                Err(Error::invalid("an expression takes no subquery: another run could see other rows")
                     .hint("write the values out, as in IN (…)"))
             }
             Sql::CompoundIdentifier(_) | Sql::CompoundFieldAccess { .. } => {
@@ -264,7 +264,7 @@ impl<'a> Translator<'a> {
                 }));
             }
             BinaryOperator::Divide => {
-                return Err(Error::invalid("a predicate takes no division: engines differ on its digits")
+                return Err(Error::invalid("an expression takes no division: engines differ on its digits")
                     .hint("multiply the other side instead"));
             }
             _ => return Err(not_taken(sql)),
@@ -427,7 +427,7 @@ pub(super) fn shown(sql: &Sql) -> String {
 }
 
 pub(super) fn not_taken(sql: &Sql) -> Error {
-    Error::invalid(format!("a predicate takes no '{}'", shown(sql)))
+    Error::invalid(format!("an expression takes no '{}'", shown(sql)))
         .hint("comparisons, AND, OR, NOT, IN, BETWEEN, LIKE, IS NULL, + - * %, CAST and a few functions are taken")
 }
 
