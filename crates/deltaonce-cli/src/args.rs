@@ -164,7 +164,7 @@ impl KeyArgs {
 pub(crate) struct MemoryArgs {
     /// Memory for the source's rows, such as 512MiB or 2GiB; beyond it they are sorted on local disk (TMPDIR). A quarter of
     /// the machine's, if not given
-    #[arg(long, value_name = "SIZE", value_parser = Scratch::memory_of, help_heading = "Run")]
+    #[arg(long, value_name = "SIZE", value_parser = values::memory, help_heading = "Run")]
     memory: Option<u64>,
 }
 

@@ -149,6 +149,17 @@ fn a_run_is_tuned() {
 }
 
 #[test]
+fn a_merge_updates_a_part_of_a_row_and_is_bounded() {
+    let asked =
+        load("merge t a.csv --key id --newest-by at --update-columns a,b --set c=source.c_=_1 --set d=target.d");
+    let expected = Load::merge(["id"]).newest_by("at").unwrap().update_columns(["a", "b"]).unwrap();
+    let expected = expected.set("c", "source.c = 1").unwrap().set("d", "target.d").unwrap();
+    assert_eq!(asked.unwrap(), expected);
+    assert!(usage("merge t a.csv --key id --set c").contains("it is not COLUMN=EXPRESSION"));
+    assert!(usage("insert t a.csv --key id --memory lots").contains("it is not a size of at least 1 MiB"));
+}
+
+#[test]
 fn an_option_without_a_value_is_refused_without_repeating_it() {
     let Command::Append(append) = parse("append t a.csv --storage-option hunter2").unwrap().command else { panic!() };
     let error = append.load.storage.options().unwrap_err();

@@ -2,7 +2,7 @@
 
 use std::time::Duration;
 
-use deltaonce::Identity;
+use deltaonce::{Identity, Scratch};
 
 /// Reads `KEY=VALUE`; only the first `=` splits.
 pub(crate) fn pair(text: &str) -> Result<(String, String), String> {
@@ -39,6 +39,16 @@ pub(crate) fn column(text: &str) -> Result<String, String> {
 /// Reads `2m`, `90s`, `1h 30m`.
 pub(crate) fn duration(text: &str) -> Result<Duration, String> {
     humantime::parse_duration(text).map_err(|_| "it is not a time like 90s, 2m or 1h30m".to_owned())
+}
+
+/// Reads an amount of memory.
+pub(crate) fn memory(text: &str) -> Result<u64, String> {
+    Scratch::memory_of(text).map_err(|_| "it is not a size of at least 1 MiB, such as 512MiB or 2GiB".to_owned())
+}
+
+/// Reads `COLUMN=EXPRESSION`; the first `=` splits, so that an expression may compare.
+pub(crate) fn assignment(text: &str) -> Result<(String, String), String> {
+    pair(text).map_err(|_| "it is not COLUMN=EXPRESSION".to_owned())
 }
 
 /// Reads a CSV delimiter: one ASCII character, `\t` or `tab`.

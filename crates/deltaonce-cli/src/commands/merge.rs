@@ -37,7 +37,7 @@ pub(crate) struct Merge {
     update_columns: Vec<String>,
     /// Compute a column of rows that the table holds, from source.COLUMN and target.COLUMN; repeatable. Columns that
     /// neither option names stay
-    #[arg(long, value_name = "COLUMN=EXPRESSION", value_parser = values::pair, help_heading = "Update")]
+    #[arg(long, value_name = "COLUMN=EXPRESSION", value_parser = values::assignment, help_heading = "Update")]
     set: Vec<(String, String)>,
     #[command(flatten)]
     pub(crate) load: LoadArgs,

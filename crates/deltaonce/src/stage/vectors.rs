@@ -11,7 +11,7 @@ use crate::table::actions::DeletionVector;
 use crate::table::deletion_vector;
 
 impl Stager {
-    /// Writes sets of places of rows as deletion vectors, one each in that order, in as few files as hold them.
+    /// Writes sets of places of rows as deletion vectors, one each in that order, several to a file.
     ///
     /// # Errors
     /// Why storage failed.

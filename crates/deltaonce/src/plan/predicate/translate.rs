@@ -22,6 +22,9 @@ use crate::error::{Error, Result};
 use crate::plan::value::{Literal, cut, is_number, type_name};
 use crate::table::schema::TableSchema;
 
+/// How an update names columns.
+const SIDES: &str = "name columns with their side: source.amount, target.amount";
+
 pub(super) struct Translator<'a> {
     schema: &'a TableSchema,
     origin: Origin,
@@ -90,6 +93,9 @@ impl<'a> Translator<'a> {
     fn typed_here(&mut self, sql: &Sql) -> Result<Typed> {
         match sql {
             Sql::Nested(inner) => self.typed(inner),
+            Sql::Identifier(name) if self.origin == Origin::Update && !functions::depends_on_when(&name.value) => {
+                Err(Error::invalid(format!("'{}' does not say whose column it is", shown(sql))).hint(SIDES))
+            }
             Sql::Identifier(name) => self.column(name),
             Sql::CompoundIdentifier(names) if self.origin == Origin::Update => self.column_of_side(names, sql),
             Sql::Value(value) => self.literal(&value.value),
@@ -151,8 +157,7 @@ impl<'a> Translator<'a> {
             [side, name] if matches!(side.value.as_str(), "source" | "target") => {
                 self.column(&Ident::new(format!("{}.{}", side.value, name.value)))
             }
-            _ => Err(Error::invalid(format!("'{}' is not a column of source or target", shown(sql)))
-                .hint("name columns with their side: source.amount, target.amount")),
+            _ => Err(Error::invalid(format!("'{}' is not a column of source or target", shown(sql))).hint(SIDES)),
         }
     }
 
