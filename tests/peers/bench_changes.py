@@ -10,7 +10,8 @@ The shapes:
   merge-100k      newer versions of 100,000 orders, spread over the table
   merge-newest    newer versions of the 10,000 orders that were added last
   insert-new      10,000 orders that the table does not hold
-  replace-day     the orders of 2026-06-15, as they are
+  replace-day     newer versions of all orders of 2026-06-15
+  replace-same    the orders of 2026-06-15, as they are
   skip            an append that the log of a table of 10,000 commits records, beside `deltaonce show`, which opens the
                   table and counts its 10,000 files
 
@@ -48,7 +49,8 @@ SHAPES = {
     "merge-100k": Load("merge", "spread-100k"),
     "merge-newest": Load("merge", "newest-10k"),
     "insert-new": Load("insert", "new-10k"),
-    "replace-day": Load("replace", "day"),
+    "replace-day": Load("replace", "day-newer"),
+    "replace-same": Load("replace", "day"),
 }
 TABLES = ("ordered", "shuffled")
 FILES = 20

@@ -47,9 +47,10 @@ def make_orders(folder, rows, files, shuffled=False):
     import pyarrow.parquet as pq
 
     with _whole(folder, f"{rows:,} orders in {files:,} files") as part:
-        day = _write_orders(part / "table", rows, files, shuffled)
-        pq.write_table(pa.concat_tables(day), part / "day.parquet")
-        for name, ids in change_ids(rows).items():
+        day = pa.concat_tables(_write_orders(part / "table", rows, files, shuffled))
+        pq.write_table(day, part / "day.parquet")
+        changes = {**change_ids(rows), "day-newer": day["order_id"].to_numpy()}
+        for name, ids in changes.items():
             pq.write_table(orders(ids, rows + len(ids), rows, newer=True), part / f"{name}.parquet")
 
 

@@ -2,11 +2,12 @@
 
 import pyarrow as pa
 import pyarrow.parquet as pq
-from deltalake import CommitProperties, DeltaTable, write_deltalake
+from deltalake import CommitProperties, DeltaTable, WriterProperties, write_deltalake
 
 
 def write(
-    table, options=None, file=None, schema=None, rows=(), mode="append", partition_by=None, properties=None, predicate=None, retries=None
+    table, options=None, file=None, schema=None, rows=(), mode="append", partition_by=None, properties=None, predicate=None, retries=None,
+    group_rows=None,
 ):
     """Writes a Parquet file, or rows (lists of text or null) of a schema (column to Arrow type name)."""
     data = pq.read_table(file) if file else _table(schema, rows)
@@ -19,6 +20,7 @@ def write(
         predicate=predicate,
         storage_options=options,
         commit_properties=CommitProperties(max_commit_retries=retries),
+        writer_properties=WriterProperties(max_row_group_size=group_rows) if group_rows else None,
     )
     return state(table, options)
 

@@ -63,6 +63,9 @@ pub(crate) struct IdentityArgs {
     /// Name of this very load, for loads that have a name but no sequence
     #[arg(long, value_name = "NAME", value_parser = values::name)]
     write_id: Option<String>,
+    /// If the load was applied already, read its rows and refuse them where they are not those that were applied
+    #[arg(long)]
+    verify_replay: bool,
 }
 
 impl IdentityArgs {
@@ -74,10 +77,10 @@ impl IdentityArgs {
         for txn in &self.txns {
             load = load.txn(&txn.app_id, txn.version);
         }
-        match &self.write_id {
-            Some(name) => load.write_id(name),
-            None => load,
+        if let Some(name) = &self.write_id {
+            load = load.write_id(name);
         }
+        load.verify_replay(self.verify_replay)
     }
 }
 

@@ -2,6 +2,7 @@
 
 mod alter;
 mod prepare;
+mod verify;
 
 use std::collections::BTreeMap;
 use std::sync::Arc;
@@ -17,11 +18,13 @@ use crate::commit::draft::{Facts, draft};
 use crate::commit::entry::Entry;
 use crate::commit::identity::{self, Seen};
 use crate::commit::machine::End;
+use crate::commit::replay;
 use crate::commit::rules::CommitRule;
 use crate::error::{Error, ErrorKind, Result};
 use crate::load::{Contract, Load, TableSpec};
 use crate::plan::replace::Replace;
 use crate::plan::{self, Change, append, insert, merge, spilled};
+use crate::prepare::digest::RowsDigest;
 use crate::receipt::{ByteCounts, FileCounts, Outcome, Receipt};
 use crate::source::Source;
 use crate::stage::Stager;
@@ -48,6 +51,8 @@ pub(crate) struct Run<'a> {
     parallelism: usize,
     warnings: Vec<String>,
     attempts: u32,
+    /// Of the source's rows, once they are read, where the load has an identity.
+    digest: Option<RowsDigest>,
     /// Whether the store itself said that it took the entry, which it does once the entry stays.
     taken: bool,
 }
@@ -102,6 +107,7 @@ impl<'a> Run<'a> {
             parallelism: host.parallelism().max(1),
             warnings: Vec::new(),
             attempts: 0,
+            digest: None,
             taken: false,
         }
     }
@@ -109,6 +115,7 @@ impl<'a> Run<'a> {
     /// Does the load. What it staged is taken away again, unless the load landed or may have.
     pub(crate) async fn apply(mut self, source: Source) -> Result<Receipt> {
         identity::validate(&self.load.identities)?;
+        replay::validate(self.load)?;
         let result = self.load_rows(source).await;
         let result = self.acknowledge(result).await;
         self.clean_up(result).await
@@ -175,7 +182,11 @@ impl<'a> Run<'a> {
         let latest = self.table.latest().await?;
         if let Some(snapshot) = &latest {
             if let Some(skipped) = self.skipped(snapshot).await? {
-                return Ok(skipped);
+                return if self.load.verify_replay {
+                    self.verify(skipped, source, snapshot).await
+                } else {
+                    Ok(skipped)
+                };
             }
             features::check(self.name(), snapshot, &self.load.contract)?;
         }
@@ -345,6 +356,9 @@ impl<'a> Run<'a> {
         if self.table.rules().keep(CommitRule::IdentityInEachAttempt)
             && let Some(skipped) = self.skipped(&newer).await?
         {
+            if self.load.verify_replay {
+                self.same_rows(&skipped, self.digest, &newer).await?;
+            }
             return Ok(Next::Done(Box::new(skipped)));
         }
         if let (Rows::None, Target::New(definition)) = (rows, &target) {
@@ -407,6 +421,7 @@ impl<'a> Run<'a> {
             load: self.load,
             token: &self.token,
             now: host.now().timestamp_millis(),
+            rows: self.digest.unwrap_or_default(),
             read_version: snapshot.map(Snapshot::version),
             partition_columns: target.schema().partition_columns(),
             predicate: match rows {

@@ -30,6 +30,9 @@ pub struct Load {
     /// Whether a replace may be given no rows at all (it then only deletes).
     #[serde(default)]
     pub allow_empty: bool,
+    /// Whether the rows of a load that is skipped are read and compared with those that its identity brought.
+    #[serde(default)]
+    pub verify_replay: bool,
     /// What a null in a key column means.
     #[serde(default)]
     pub null_keys: NullKeys,
@@ -283,6 +286,7 @@ impl Load {
             identities: Vec::new(),
             run_id: None,
             allow_empty: false,
+            verify_replay: false,
             null_keys: NullKeys::default(),
             create: None,
             deadline: Self::default_deadline(),
@@ -382,6 +386,15 @@ impl Load {
     #[must_use]
     pub fn allow_empty(mut self, allow: bool) -> Self {
         self.allow_empty = allow;
+        self
+    }
+
+    /// Has the rows of a load that is skipped read and compared with those that its identity brought: others are refused.
+    /// So are rows whose identity the log records without a digest, as other writers do. A load that a higher version
+    /// superseded is skipped uncompared.
+    #[must_use]
+    pub fn verify_replay(mut self, verify: bool) -> Self {
+        self.verify_replay = verify;
         self
     }
 

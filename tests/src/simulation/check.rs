@@ -88,8 +88,9 @@ fn records_its_identity<'a>(
             Err(format!("version {version} records an identity of nobody"))
         };
     };
-    let matches = |txn: &&Value| txn["appId"] == *identity.app_id && txn["version"] == identity.version;
-    if recorded.len() != 1 || !recorded.iter().all(matches) {
+    let matches = |txn: &Value| txn["appId"] == *identity.app_id && txn["version"] == identity.version;
+    let digests = |txn: &Value| txn["appId"] == format!("deltaonce.rows.1:{}", identity.app_id);
+    if !matches!(recorded.as_slice(), [identity, digest] if matches(identity) && digests(digest)) {
         return Err(format!("version {version} should record {identity} and has {recorded:?}"));
     }
     match applied.insert(&identity.app_id, identity.version) {

@@ -51,6 +51,13 @@ fn each_contract_tells_what_it_changed() {
             done(&sandbox, &format!("insert {table} more.ndjson --key id"));
             assert_eq!(changes(&sandbox, &table, 4), ["10 x insert"]);
             assert_eq!(sandbox.table(&table).rows_by_all().len(), 9);
+
+            let all = [(1, "2026-10-05", "r", 5), (3, "2026-10-05", "a", 1), (11, "2026-10-05", "n", 1)];
+            sandbox.write("all.ndjson", lines(&all));
+            done(&sandbox, &format!("replace {table} all.ndjson --all"));
+            let told = ["10 x delete", "11 n insert", "4 a delete", "5 a delete", "6 a delete", "7 a delete"];
+            let told: Vec<_> = told.into_iter().chain(["8 a delete", "9 new delete"]).collect();
+            assert_eq!(changes(&sandbox, &table, 5), told, "{table}{vectors}");
         }
     }
 }

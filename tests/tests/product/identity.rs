@@ -37,6 +37,32 @@ fn a_skip_does_not_read_the_source() {
 }
 
 #[test]
+fn a_replay_with_other_rows_is_refused_when_asked() {
+    for (sandbox, table) in disk_and_s3("orders") {
+        create_orders(&sandbox, &table, "");
+        done(&sandbox, &format!("append {table} day1.csv --txn orders=1 --txn more=1"));
+        let again = format!("append {table} day1.parquet --txn orders=1 --txn more=1 --verify-replay");
+        let same = done(&sandbox, &again);
+        assert_eq!((&same["outcome"], &same["rows"]["read"]), (&json!("skipped"), &json!(12)));
+        let contracts = [
+            "append {} changes.ndjson".to_owned(),
+            "replace {} stray.csv --where 'order_id < 0'".to_owned(),
+            format!("merge {{}} older.ndjson {NEWEST}"),
+            "insert {} changes.ndjson --key order_id".to_owned(),
+        ];
+        for contract in contracts {
+            let line = contract.replace("{}", &table) + " --txn orders=1 --verify-replay";
+            let error = refused(&sandbox, &line, 1);
+            assert_eq!(error["kind"], "refused", "{line}");
+            assert!(error["message"].as_str().unwrap().contains("orders=1 was applied"), "{error}");
+        }
+        assert_eq!(sandbox.table(&table).rows().len(), 12);
+        refused(&sandbox, &format!("append {table} day1.csv --verify-replay"), 2);
+        refused(&sandbox, &format!("append {table} day1.csv --write-id deltaonce.rows.1:orders"), 2);
+    }
+}
+
+#[test]
 fn several_identities_are_all_new_or_all_seen() {
     let [(sandbox, table), _] = disk_and_s3("orders");
     create_orders(&sandbox, &table, "");

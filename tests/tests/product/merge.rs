@@ -1,6 +1,11 @@
 //! Merge and insert: one winner per key, and older rows never win.
 
+use bytes::Bytes;
 use deltaonce_tests::cli::Sandbox;
+use parquet::file::metadata::RowGroupMetaData;
+use parquet::file::reader::FileReader;
+use parquet::file::serialized_reader::SerializedFileReader;
+use serde_json::json;
 
 use crate::support::{NEWEST, counts, create_orders, disk_and_s3, done, orders_csv, refused};
 
@@ -112,6 +117,40 @@ fn only_files_with_an_affected_row_are_rewritten() {
     assert_eq!(merged["files"]["probed"], 1, "key ranges rule the others out: {merged}");
     assert_eq!(merged["files"]["removed"], 1, "{merged}");
     assert_eq!(sandbox.table(&table).rows_by_all().len(), 40);
+}
+
+/// The bytes of each row group's columns in the only data file that the table has.
+fn row_groups(sandbox: &Sandbox, table: &str) -> Vec<Vec<u8>> {
+    let state = sandbox.table(table).peer("state", json!({}));
+    let [file] = state["files"].as_array().unwrap().as_slice() else { panic!("{state}") };
+    let path = file.as_str().unwrap().trim_start_matches("file://").to_owned();
+    let bytes = std::fs::read(path).unwrap();
+    let footer = SerializedFileReader::new(Bytes::from(bytes.clone())).unwrap().metadata().clone();
+    let columns = |group: &RowGroupMetaData| {
+        let chunks = group.columns().iter().map(|chunk| chunk.byte_range());
+        chunks.flat_map(|(start, length)| bytes[start as usize..(start + length) as usize].to_vec()).collect()
+    };
+    footer.row_groups().iter().map(columns).collect()
+}
+
+#[test]
+fn row_groups_without_a_change_are_copied() {
+    let [(sandbox, table), _] = disk_and_s3("orders");
+    let day1 = sandbox.path("day1.parquet").display().to_string();
+    sandbox.table(&table).peer("write", json!({"file": day1, "group_rows": 4}));
+    let before = row_groups(&sandbox, &table);
+    assert_eq!(before.len(), 3);
+
+    sandbox.write("one.csv", orders_csv("2026-12-31", [(1006, "returned".to_owned(), 99_999_999)]));
+    let merged = done(&sandbox, &format!("merge {table} one.csv {NEWEST}"));
+    assert_eq!(counts(&merged), "read=1 updated=1");
+    let after = row_groups(&sandbox, &table);
+    assert_eq!((&after[0], &after[2]), (&before[0], &before[2]));
+    assert_ne!(after[1], before[1]);
+    let rows = sandbox.table(&table).rows_by_all();
+    assert_eq!((rows.len(), rows.only("order_id", "1006")["status"].as_deref()), (12, Some("returned")));
+    let again = done(&sandbox, &format!("merge {table} one.csv {NEWEST}"));
+    assert_eq!(again["outcome"], "unchanged");
 }
 
 #[test]

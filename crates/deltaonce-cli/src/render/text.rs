@@ -148,6 +148,9 @@ fn skipped(receipt: &Receipt, by: &Identity, recorded: i64, at_version: Option<u
     if receipt.identities.len() > 1 {
         page.line("identity", &list(&receipt.identities));
     }
+    if receipt.rows.read > 0 {
+        page.line("source", &format!("{}, the same as were applied", count(receipt.rows.read, "row")));
+    }
     page.text
 }
 

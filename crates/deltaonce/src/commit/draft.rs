@@ -3,9 +3,10 @@
 use serde_json::json;
 
 use super::entry::{Draft, Info};
-use super::identity;
+use super::replay;
 use crate::load::{Contract, Load, Scope};
 use crate::plan::Change;
+use crate::prepare::digest::RowsDigest;
 use crate::table::actions::AddFile;
 use crate::table::definition::Definition;
 
@@ -16,6 +17,8 @@ pub(crate) struct Facts<'a> {
     pub(crate) token: &'a str,
     /// Milliseconds since the epoch.
     pub(crate) now: i64,
+    /// Of the rows of the source; that of none where the load has no identity.
+    pub(crate) rows: RowsDigest,
     /// The snapshot's version; none where the load makes the table.
     pub(crate) read_version: Option<u64>,
     pub(crate) partition_columns: &'a [String],
@@ -45,7 +48,7 @@ pub(crate) fn draft(facts: &Facts<'_>, change: &Change) -> Draft {
         },
         protocol: facts.creates.map(|definition| definition.protocol.clone()),
         metadata: facts.creates.map(|definition| definition.metadata.clone()),
-        txns: identity::record(&facts.load.identities, facts.now),
+        txns: replay::record(&facts.load.identities, facts.rows, facts.now),
         removes: change.replaced().map(|file| file.remove(facts.now)).collect(),
         adds: change.adds.iter().chain(change.masks.iter().map(|mask| &mask.masked)).cloned().collect(),
         changes: change.changes.clone(),

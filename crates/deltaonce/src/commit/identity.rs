@@ -2,7 +2,9 @@
 
 use crate::error::{Error, Result};
 use crate::load::Identity;
-use crate::table::actions::Txn;
+
+/// How app ids begin that this library keeps for itself.
+pub(crate) const RESERVED: &str = "deltaonce.";
 
 /// What the log says of a load's identities.
 #[derive(Debug, Clone, PartialEq, Eq)]
@@ -52,11 +54,18 @@ pub(crate) fn check(table: &str, identities: &[(Identity, Option<i64>)]) -> Resu
 /// Checks what a caller gives as identities.
 ///
 /// # Errors
-/// `Invalid` for an empty app id, a negative version, or an app id given twice (an entry may hold one `txn` per app id).
+/// `Invalid` for an empty or [`RESERVED`] app id, a negative version, or an app id given twice (an entry may hold one `txn`
+/// per app id).
 pub(crate) fn validate(identities: &[Identity]) -> Result<()> {
     for (i, identity) in identities.iter().enumerate() {
         if identity.app_id.is_empty() {
             return Err(Error::invalid("an identity has an empty app id; give it a name"));
+        }
+        if identity.app_id.starts_with(RESERVED) {
+            return Err(Error::invalid(format!(
+                "app id '{}' begins with '{RESERVED}', which is kept for what deltaonce records itself; give it another name",
+                identity.app_id
+            )));
         }
         if identity.version < 0 {
             return Err(Error::invalid(format!("identity {identity} has a negative version; versions start at 0")));
@@ -69,16 +78,6 @@ pub(crate) fn validate(identities: &[Identity]) -> Result<()> {
         }
     }
     Ok(())
-}
-
-/// The `txn` actions that record identities at `now` (milliseconds since the epoch).
-pub(crate) fn record(identities: &[Identity], now: i64) -> Vec<Txn> {
-    let txn = |identity: &Identity| Txn {
-        app_id: identity.app_id.clone(),
-        version: identity.version,
-        last_updated: Some(now),
-    };
-    identities.iter().map(txn).collect()
 }
 
 #[cfg(test)]
@@ -120,7 +119,8 @@ mod tests {
     #[test]
     fn bad_identities_are_invalid() {
         let id = |app: &str, version| Identity { app_id: app.into(), version };
-        for bad in [vec![id("", 1)], vec![id("a", -1)], vec![id("a", 1), id("a", 2)]] {
+        for bad in [vec![id("", 1)], vec![id("deltaonce.rows.1:a", 1)], vec![id("a", -1)], vec![id("a", 1), id("a", 2)]]
+        {
             assert_eq!(validate(&bad).unwrap_err().kind(), crate::ErrorKind::Invalid);
         }
     }

@@ -7,4 +7,5 @@ pub(crate) mod entry;
 pub(crate) mod identity;
 pub(crate) mod machine;
 pub(crate) mod precondition;
+pub(crate) mod replay;
 pub(crate) mod rules;

@@ -10,6 +10,7 @@ use futures::StreamExt;
 use futures::stream::{self, BoxStream};
 
 use crate::error::{Error, Result};
+use crate::plan::difference::{Part, Side, difference};
 use crate::plan::revision::Revision;
 use crate::plan::rewrite::Updated;
 use crate::plan::target::Stage;
@@ -53,22 +54,22 @@ pub(super) async fn merged(
     stage.write_changes(stream::iter(updates.into_iter().chain([inserted])).flatten().boxed()).await
 }
 
-/// Writes the changes of a replace, in which a row that comes as it went counts as gone and come: the rows of `deleted` (all of them, or those at the places given) and of `inserted`.
+/// Writes the changes of a replace: of the `gone` rows (so many) and the `come` ones, those that the others are not equal to.
 ///
 /// # Errors
 /// Those of reading and of staging.
 pub(super) async fn replaced(
-    deleted: &[(&OpenFile, Option<RowRanges>)],
-    inserted: &[OpenFile],
+    gone: &[Part<'_>],
+    rows: u64,
+    come: &[OpenFile],
     stage: &dyn Stage,
 ) -> Result<Vec<ChangeFile>> {
-    let deletes = deleted
-        .iter()
-        .map(|(file, places)| file.scan(&file.all_columns(), places.as_ref(), |scanned| tagged(&scanned.rows, DELETE)));
-    let inserts =
-        inserted.iter().map(|file| file.scan(&file.all_columns(), None, |scanned| tagged(&scanned.rows, INSERT)));
-    let scans: Vec<_> = deletes.chain(inserts).collect();
-    stage.write_changes(stream::iter(scans).flatten().boxed()).await
+    let come: Vec<_> = come.iter().map(|file| (file, None)).collect();
+    let changed = difference(gone, &come, rows)?.map(|changed| match changed? {
+        (Side::Before, rows) => tagged(&rows, DELETE),
+        (Side::After, rows) => tagged(&rows, INSERT),
+    });
+    stage.write_changes(changed.boxed()).await
 }
 
 /// The rows with the kind of their change after the other columns.

@@ -16,14 +16,17 @@ pub(crate) struct Fingerprint {
     sum: u128,
 }
 
-impl std::ops::AddAssign for Fingerprint {
-    fn add_assign(&mut self, other: Self) {
-        self.rows += other.rows;
-        self.sum = self.sum.wrapping_add(other.sum);
+impl Extend<u128> for Fingerprint {
+    /// Adds rows, given their [hashes](Fingerprinter::hashes).
+    fn extend<I: IntoIterator<Item = u128>>(&mut self, hashes: I) {
+        for hash in hashes {
+            self.rows += 1;
+            self.sum = self.sum.wrapping_add(hash);
+        }
     }
 }
 
-/// Takes fingerprints of batches of one schema.
+/// Hashes the rows of batches of one schema.
 #[derive(Debug)]
 pub(crate) struct Fingerprinter {
     converter: RowConverter,
@@ -37,13 +40,13 @@ impl Fingerprinter {
         Ok(Self { converter })
     }
 
-    pub(crate) fn of(&self, batch: &RecordBatch) -> Result<Fingerprint> {
+    /// A number of each row that only equal rows share.
+    pub(crate) fn hashes(&self, batch: &RecordBatch) -> Result<Vec<u128>> {
         let rows = self
             .converter
             .convert_columns(batch.columns())
             .map_err(|e| Error::internal("rows cannot be compared").caused_by(e))?;
-        let sum = rows.iter().fold(0_u128, |sum, row| sum.wrapping_add(XxHash3_128::oneshot(row.as_ref())));
-        Ok(Fingerprint { rows: rows.num_rows() as u64, sum })
+        Ok(rows.iter().map(|row| XxHash3_128::oneshot(row.as_ref())).collect())
     }
 }
 
@@ -59,15 +62,15 @@ mod tests {
         let columns: [(&str, ArrayRef); 2] =
             [("id", Arc::new(Int64Array::from(ids.to_vec()))), ("name", Arc::new(StringArray::from(names.to_vec())))];
         let batch = RecordBatch::try_from_iter_with_nullable(columns.map(|(name, array)| (name, array, true))).unwrap();
-        Fingerprinter::new(&batch.schema()).unwrap().of(&batch).unwrap()
+        let mut print = Fingerprint::default();
+        print.extend(Fingerprinter::new(&batch.schema()).unwrap().hashes(&batch).unwrap());
+        print
     }
 
     #[test]
     fn order_and_batching_do_not_matter() {
         let whole = print(&[1, 2], &[Some("a"), None]);
-        let mut parts = print(&[2], &[None]);
-        parts += print(&[1], &[Some("a")]);
-        assert_eq!(whole, parts);
+        assert_eq!(whole, print(&[2, 1], &[None, Some("a")]));
     }
 
     #[test]

@@ -29,6 +29,7 @@ use crate::prepare::choose::{Chosen, choose};
 use crate::prepare::constraints::Constraints;
 use crate::prepare::keys::Keyed;
 use crate::source::{Places, Unit};
+use crate::stage::Piece;
 use crate::table::actions::{AddFile, ChangeFile, DeletionVector};
 use crate::table::deletion_vector;
 use crate::table::scan::scan;
@@ -148,7 +149,7 @@ impl Table {
 
     /// Adds a file (one a partition) with these rows.
     pub(super) async fn holding(mut self, rows: RecordBatch) -> Self {
-        let adds = self.write(stream::iter([Ok(rows)]).boxed()).await.unwrap();
+        let adds = self.write(stream::iter([Ok(Piece::Rows(rows))]).boxed()).await.unwrap();
         self.files.extend(adds);
         self
     }
@@ -286,8 +287,14 @@ fn stats(rows: &RecordBatch) -> Value {
 
 #[async_trait::async_trait]
 impl Stage for Table {
-    async fn write(&self, rows: BoxStream<'static, Result<RecordBatch>>) -> Result<Vec<AddFile>> {
-        let batches: Vec<RecordBatch> = rows.try_collect().await?;
+    async fn write(&self, mut pieces: BoxStream<'static, Result<Piece>>) -> Result<Vec<AddFile>> {
+        let mut batches = Vec::new();
+        while let Some(piece) = pieces.try_next().await? {
+            match piece {
+                Piece::Rows(rows) => batches.push(rows),
+                Piece::Group(group) => panic!("a row group of {} rows is copied", group.rows()),
+            }
+        }
         let rows = concat_batches(self.schema.columns(), &batches).unwrap();
         let mut partitions: BTreeMap<Vec<Option<String>>, Vec<u32>> = BTreeMap::new();
         for row in 0..rows.num_rows() {

@@ -1,11 +1,14 @@
 //! What becomes of a file when some of its rows go: it leaves the table, a deletion vector masks them, or it is written
 //! again without them.
 
+use std::ops::Range;
+
 use futures::{StreamExt, stream};
 use roaring::RoaringTreemap;
 
 use super::Mask;
-use super::rewrite::write;
+use super::rewrite::write_pieces;
+use super::runs::{pieces, runs};
 use super::target::{Stage, Target};
 use crate::error::{Error, Result};
 use crate::table::actions::AddFile;
@@ -55,21 +58,28 @@ pub(super) async fn take_out(
     going: impl IntoIterator<Item = (&OpenFile, &RoaringTreemap)>,
     stage: &dyn Stage,
 ) -> Result<TakenOut> {
-    let (mut taken, mut masks, mut stay) = (TakenOut::default(), Vec::new(), Vec::new());
+    let (mut taken, mut masks, mut again) = (TakenOut::default(), Vec::new(), Vec::new());
     for (file, places) in going {
         match fate(file, places, target.masks) {
             FileFate::Masked(rows) => masks.push((file, rows)),
             FileFate::Removed => taken.removes.push(file.file().clone()),
             FileFate::Rewritten => {
                 taken.removes.push(file.file().clone());
-                let rows = RowRanges::all(file.physical_rows()).without(places);
-                stay.push(file.scan(&file.all_columns(), Some(&rows), |scanned| Ok(scanned.rows)));
+                again.push((file, places));
             }
         }
     }
+    let mut stay = Vec::new();
+    for (file, places) in again {
+        let rows = |run: Range<u64>| {
+            let rows = RowRanges::of([run]).without(places);
+            file.scan(&file.all_columns(), Some(&rows), |scanned| Ok(scanned.rows))
+        };
+        stay.push(pieces(file, runs(file, places).await?, rows));
+    }
     taken.masks = mask(masks, stage).await?;
     if !stay.is_empty() {
-        taken.kept = write(stream::iter(stay).flatten().boxed(), stage).await?;
+        taken.kept = write_pieces(stream::iter(stay).flatten().boxed(), stage).await?;
     }
     Ok(taken)
 }

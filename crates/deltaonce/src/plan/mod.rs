@@ -3,6 +3,7 @@
 pub(crate) mod append;
 pub(crate) mod bounds;
 mod compare;
+mod difference;
 mod digests;
 mod extents;
 mod feed;
@@ -18,6 +19,7 @@ pub(crate) mod probe;
 pub(crate) mod replace;
 pub(crate) mod revision;
 mod rewrite;
+mod runs;
 pub(crate) mod scope;
 mod sieve;
 pub(crate) mod source_keys;

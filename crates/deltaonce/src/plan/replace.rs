@@ -7,9 +7,11 @@ use futures::stream::BoxStream;
 use futures::{FutureExt, StreamExt, TryStreamExt, stream};
 use roaring::RoaringTreemap;
 
+use super::difference::Part;
 use super::fingerprint::{Fingerprint, Fingerprinter};
 use super::masking::take_out;
 use super::scope::{Coverage, ResolvedScope};
+use super::sieve::HashBits;
 use super::target::{Stage, Target};
 use super::{Change, Reads, feed};
 use crate::error::Result;
@@ -70,9 +72,9 @@ impl Replace<'_> {
 
         let cut: Vec<&Straddling> = straddling.iter().filter(|cut| !cut.inside.is_empty()).collect();
         let taken = take_out(&self.target, cut.iter().map(|cut| (&cut.file, &cut.inside)), self.stage).await?;
-        // Rows of files that come or go whole are told from the files.
-        let feeds = self.target.feeds && !(taken.masks.is_empty() && taken.kept.is_empty());
-        let changes = if feeds { self.feed(&inside, &cut).await? } else { Vec::new() };
+        // Readers tell the rows of files that only come or only go whole from those files.
+        let told = taken.masks.is_empty() && taken.kept.is_empty() && (deleted == 0 || self.rows == 0);
+        let changes = if self.target.feeds && !told { self.feed(&inside, &cut, deleted).await? } else { Vec::new() };
         let copied = taken.kept.iter().filter_map(AddFile::num_records).sum();
         let adds = self.staged.iter().cloned().chain(taken.kept).collect();
         let removes = inside.into_iter().chain(taken.removes).collect();
@@ -80,12 +82,12 @@ impl Replace<'_> {
         Ok(Change { adds, removes, masks: taken.masks, changes, reads, rows, copied, probed, pruned })
     }
 
-    /// Writes the rows that go and those that come for the change data feed.
-    async fn feed(&self, inside: &[AddFile], cut: &[&Straddling]) -> Result<Vec<ChangeFile>> {
+    /// Writes the rows that go for good and those that come anew for the change data feed.
+    async fn feed(&self, inside: &[AddFile], cut: &[&Straddling], rows: u64) -> Result<Vec<ChangeFile>> {
         let (whole, inserted) = (self.open_all(inside).await?, self.open_all(self.staged).await?);
         let whole = whole.iter().map(|file| (file, None));
         let parts = cut.iter().map(|cut| (&cut.file, Some(RowRanges::at(&cut.inside))));
-        feed::replaced(&whole.chain(parts).collect::<Vec<_>>(), &inserted, self.stage).await
+        feed::replaced(&whole.chain(parts).collect::<Vec<_>>(), rows, &inserted, self.stage).await
     }
 
     async fn open_all(&self, files: &[AddFile]) -> Result<Vec<OpenFile>> {
@@ -139,25 +141,41 @@ impl Replace<'_> {
         Ok(count)
     }
 
+    /// Whether the rows inside are those that come, of which there are just as many. Ends at the first that surely is not.
     async fn says_the_same(&self, inside: &[AddFile], straddling: &[Straddling]) -> Result<bool> {
         let printer = Arc::new(Fingerprinter::new(self.target.schema.columns())?);
-        let print = |file: &OpenFile, rows: Option<&RowRanges>| {
-            let printer = printer.clone();
-            file.scan(&file.all_columns(), rows, move |scanned| printer.of(&scanned.rows))
-        };
-        let (whole, staged) = (self.open_all(inside).await?, self.open_all(self.staged).await?);
-        let whole = whole.iter().map(|file| print(file, None));
-        let parts = straddling.iter().map(|cut| print(&cut.file, Some(&RowRanges::at(&cut.inside))));
-        let before = self.sum(whole.chain(parts).collect()).await?;
-        Ok(before == self.sum(staged.iter().map(|file| print(file, None)).collect()).await?)
+        let staged = self.open_all(self.staged).await?;
+        let (mut come, mut seen) = (Fingerprint::default(), HashBits::with_room(self.rows as usize));
+        let mut hashes = self.hashes(&printer, staged.iter().map(|file| (file, None)));
+        while let Some(hashes) = hashes.try_next().await? {
+            hashes.iter().for_each(|hash| seen.insert(*hash as u64));
+            come.extend(hashes);
+        }
+
+        let whole = self.open_all(inside).await?;
+        let whole = whole.iter().map(|file| (file, None));
+        let parts = straddling.iter().map(|cut| (&cut.file, Some(RowRanges::at(&cut.inside))));
+        let mut there = Fingerprint::default();
+        let mut hashes = self.hashes(&printer, whole.chain(parts));
+        while let Some(hashes) = hashes.try_next().await? {
+            if !hashes.iter().all(|hash| seen.may_hold(*hash as u64)) {
+                return Ok(false);
+            }
+            there.extend(hashes);
+        }
+        Ok(there == come)
     }
 
-    async fn sum(&self, prints: Vec<BoxStream<'static, Result<Fingerprint>>>) -> Result<Fingerprint> {
-        let mut prints = stream::iter(prints).flatten_unordered(self.target.parallelism);
-        let mut sum = Fingerprint::default();
-        while let Some(print) = prints.try_next().await? {
-            sum += print;
-        }
-        Ok(sum)
+    /// The hashes of rows, of several files at once.
+    fn hashes<'f>(
+        &self,
+        printer: &Arc<Fingerprinter>,
+        files: impl Iterator<Item = Part<'f>>,
+    ) -> BoxStream<'static, Result<Vec<u128>>> {
+        let scans = files.map(|(file, places)| {
+            let printer = printer.clone();
+            file.scan(&file.all_columns(), places.as_ref(), move |scanned| printer.hashes(&scanned.rows))
+        });
+        stream::iter(scans.collect::<Vec<_>>()).flatten_unordered(self.target.parallelism).boxed()
     }
 }

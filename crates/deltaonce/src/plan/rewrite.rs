@@ -1,19 +1,22 @@
 //! Writes the rows of a merge: files again with some of their rows newer, newer rows apart from their files, and rows that
 //! are new.
 
+use std::ops::Range;
 use std::sync::Arc;
 use std::sync::atomic::{AtomicU64, Ordering};
 
 use arrow::array::{RecordBatch, UInt32Array};
 use arrow::compute::{interleave_record_batch, take_record_batch};
-use futures::StreamExt;
 use futures::stream::{self, BoxStream};
+use futures::{StreamExt, TryStreamExt};
 
 use crate::error::{Error, Result};
 use crate::plan::revision::Revision;
+use crate::plan::runs::{pieces, runs};
 use crate::plan::target::Stage;
 use crate::prepare::index::Slot;
 use crate::prepare::winners::Winners;
+use crate::stage::Piece;
 use crate::table::actions::AddFile;
 use crate::table::row_ranges::RowRanges;
 use crate::table::scan::{OpenFile, Scanned};
@@ -42,10 +45,11 @@ impl Writer<'_> {
         let Updated { file, rows } = updated;
         let wanted = rows.len() as u64;
         let replaced = Arc::new(AtomicU64::new(0));
-        let replace = {
+        let replace_in = |places: Range<u64>| {
             let (winners, revision, replaced) = (self.winners.clone(), self.revision.clone(), replaced.clone());
-            let mut left = rows.clone().into_iter().peekable();
-            move |scanned: Scanned| {
+            let here = rows.iter().filter(|(place, _)| places.contains(place)).copied().collect::<Vec<_>>();
+            let mut left = here.into_iter().peekable();
+            let replace = move |scanned: Scanned| {
                 let here: Vec<(usize, Slot)> = (0..scanned.rows.num_rows())
                     .filter_map(|row| {
                         let place = scanned.places.of(row);
@@ -54,10 +58,12 @@ impl Writer<'_> {
                     .collect();
                 replaced.fetch_add(here.len() as u64, Ordering::Relaxed);
                 replace(&winners, &revision, scanned.rows, &here)
-            }
+            };
+            file.scan(&file.all_columns(), Some(&RowRanges::of([places])), replace)
         };
+        let runs = runs(file, &rows.iter().map(|(place, _)| *place).collect()).await?;
         let path = &file.file().path;
-        let adds = write(file.scan(&file.all_columns(), None, replace), self.stage).await;
+        let adds = write_pieces(pieces(file, runs, replace_in), self.stage).await;
         let adds = adds.map_err(|e| e.detail(format!("while data file '{path}' was written again")))?;
         let replaced = replaced.load(Ordering::Relaxed);
         if replaced != wanted {
@@ -101,12 +107,17 @@ impl Writer<'_> {
 
 /// Stages rows, and checks what the new files say they hold against what went in.
 pub(super) async fn write(rows: BoxStream<'static, Result<RecordBatch>>, stage: &dyn Stage) -> Result<Vec<AddFile>> {
+    write_pieces(rows.map_ok(Piece::Rows).boxed(), stage).await
+}
+
+/// Stages pieces, and checks what the new files say they hold against what went in.
+pub(super) async fn write_pieces(pieces: BoxStream<'static, Result<Piece>>, stage: &dyn Stage) -> Result<Vec<AddFile>> {
     let given = Arc::new(AtomicU64::new(0));
     let counted = {
         let given = given.clone();
-        rows.inspect(move |batch| {
-            if let Ok(batch) = batch {
-                given.fetch_add(batch.num_rows() as u64, Ordering::Relaxed);
+        pieces.inspect(move |piece| {
+            if let Ok(piece) = piece {
+                given.fetch_add(piece.rows(), Ordering::Relaxed);
             }
         })
     };

@@ -6,51 +6,68 @@ use datafusion::common::hash_utils::{QualityRandomState, create_hashes};
 use crate::error::{Error, Result};
 use crate::prepare::keys::normal;
 
-/// Bits for each key: with 32 about one in 32 other rows goes through.
-const BITS_A_KEY: usize = 32;
+/// Bits for each hash: with 32 about one in 32 others goes through.
+const BITS_A_HASH: usize = 32;
 const LEAST_BITS: usize = 4096;
+/// 32 MiB.
+const MOST_BITS: usize = 1 << 28;
 const HASHER: QualityRandomState = QualityRandomState::with_seed(0);
 
-/// The hashes of keys as bits: a Bloom filter of one hash, small enough to stay in the processor's caches.
+/// Hashes as bits: a Bloom filter of one hash, small enough to stay in the processor's caches.
 #[derive(Debug)]
-pub(super) struct Sieve {
-    bits: Vec<u64>,
+pub(super) struct HashBits {
+    words: Vec<u64>,
     /// Bits of a hash that do not count.
     shift: u32,
 }
 
-impl Sieve {
-    /// For `keys` keys, given each column's values in pieces that are cut alike.
-    pub(super) fn of(columns: &[Vec<ArrayRef>], keys: usize) -> Result<Self> {
-        let bits = keys.saturating_mul(BITS_A_KEY).max(LEAST_BITS).next_power_of_two();
-        let mut sieve = Self { bits: vec![0; bits / 64], shift: 64 - bits.trailing_zeros() };
-        let pieces = columns.first().map_or(0, Vec::len);
-        for piece in 0..pieces {
-            let columns: Vec<ArrayRef> = columns.iter().filter_map(|column| column.get(piece)).cloned().collect();
-            let rows = columns.first().map_or(0, |column| column.len());
-            for hash in hashes(&columns, rows)? {
-                let (word, bit) = sieve.place(hash);
-                if let Some(word) = sieve.bits.get_mut(word) {
-                    *word |= bit;
-                }
-            }
-        }
-        Ok(sieve)
+impl HashBits {
+    /// Without a hash, with room for `hashes`.
+    pub(super) fn with_room(hashes: usize) -> Self {
+        let bits = hashes.saturating_mul(BITS_A_HASH).clamp(LEAST_BITS, MOST_BITS).next_power_of_two();
+        Self { words: vec![0; bits / 64], shift: 64 - bits.trailing_zeros() }
     }
 
-    /// Which of `rows` rows with these key columns go through, ascending.
-    pub(super) fn pass(&self, columns: &[ArrayRef], rows: usize) -> Result<Vec<u32>> {
-        let passes = |hash: u64| {
-            let (word, bit) = self.place(hash);
-            self.bits.get(word).is_some_and(|word| word & bit != 0)
-        };
-        let hashes = hashes(columns, rows)?;
-        Ok((0..).zip(hashes).filter(|(_, hash)| passes(*hash)).map(|(row, _)| row).collect())
+    pub(super) fn insert(&mut self, hash: u64) {
+        let (word, bit) = self.place(hash);
+        if let Some(word) = self.words.get_mut(word) {
+            *word |= bit;
+        }
+    }
+
+    /// Whether `hash` was inserted, or one that shares its bit.
+    pub(super) fn may_hold(&self, hash: u64) -> bool {
+        let (word, bit) = self.place(hash);
+        self.words.get(word).is_some_and(|word| word & bit != 0)
     }
 
     fn place(&self, hash: u64) -> (usize, u64) {
         let place = hash >> self.shift;
         ((place / 64) as usize, 1 << (place % 64))
+    }
+}
+
+/// The hashes of keys.
+#[derive(Debug)]
+pub(super) struct Sieve(HashBits);
+
+impl Sieve {
+    /// For `keys` keys, given each column's values in pieces that are cut alike.
+    pub(super) fn of(columns: &[Vec<ArrayRef>], keys: usize) -> Result<Self> {
+        let mut bits = HashBits::with_room(keys);
+        let pieces = columns.first().map_or(0, Vec::len);
+        for piece in 0..pieces {
+            let columns: Vec<ArrayRef> = columns.iter().filter_map(|column| column.get(piece)).cloned().collect();
+            let rows = columns.first().map_or(0, |column| column.len());
+            hashes(&columns, rows)?.into_iter().for_each(|hash| bits.insert(hash));
+        }
+        Ok(Self(bits))
+    }
+
+    /// Which of `rows` rows with these key columns go through, ascending.
+    pub(super) fn pass(&self, columns: &[ArrayRef], rows: usize) -> Result<Vec<u32>> {
+        let hashes = hashes(columns, rows)?;
+        Ok((0..).zip(hashes).filter(|(_, hash)| self.0.may_hold(*hash)).map(|(row, _)| row).collect())
     }
 }
 

@@ -8,7 +8,7 @@ use object_store::ObjectStore;
 use roaring::RoaringTreemap;
 
 use crate::error::Result;
-use crate::stage::Stager;
+use crate::stage::{Piece, Stager};
 use crate::table::actions::{AddFile, ChangeFile, DeletionVector};
 use crate::table::scan::OpenFile;
 use crate::table::schema::TableSchema;
@@ -44,11 +44,10 @@ impl Target<'_> {
 /// Writes files that no reader sees until a log entry names them.
 #[async_trait::async_trait]
 pub(crate) trait Stage: Send + Sync {
-    /// Writes all rows of a stream (all of the table's columns, in its types and order) into new files. No rows, no file.
-    async fn write(&self, rows: BoxStream<'static, Result<RecordBatch>>) -> Result<Vec<AddFile>>;
+    /// Writes all pieces of a stream into new files. No rows, no file.
+    async fn write(&self, pieces: BoxStream<'static, Result<Piece>>) -> Result<Vec<AddFile>>;
 
-    /// Writes all rows of a stream (as for [`write`](Self::write), with [`CHANGE_TYPE`](crate::stage::CHANGE_TYPE) after
-    /// the table's columns) into new files of change data. No rows, no file.
+    /// Writes all rows of a stream (the table's columns, with [`CHANGE_TYPE`](crate::stage::CHANGE_TYPE) after them) into new files of change data. No rows, no file.
     async fn write_changes(&self, rows: BoxStream<'static, Result<RecordBatch>>) -> Result<Vec<ChangeFile>>;
 
     /// Writes sets of places of rows as deletion vectors, one each, in that order.
@@ -57,8 +56,8 @@ pub(crate) trait Stage: Send + Sync {
 
 #[async_trait::async_trait]
 impl Stage for Stager {
-    async fn write(&self, rows: BoxStream<'static, Result<RecordBatch>>) -> Result<Vec<AddFile>> {
-        Self::write(self, rows).await
+    async fn write(&self, pieces: BoxStream<'static, Result<Piece>>) -> Result<Vec<AddFile>> {
+        Self::write(self, pieces).await
     }
 
     async fn write_changes(&self, rows: BoxStream<'static, Result<RecordBatch>>) -> Result<Vec<ChangeFile>> {

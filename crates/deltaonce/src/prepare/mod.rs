@@ -4,6 +4,7 @@ pub(crate) mod choose;
 pub(crate) mod conform;
 pub(crate) mod constraints;
 pub(crate) mod content;
+pub(crate) mod digest;
 pub(crate) mod index;
 pub(crate) mod keys;
 pub(crate) mod spill;

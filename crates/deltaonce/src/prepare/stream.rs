@@ -10,6 +10,7 @@ use futures::{Stream, StreamExt, stream};
 
 use super::conform::Conform;
 use super::constraints::Constraints;
+use super::digest::RowsDigest;
 use crate::error::{Error, Result};
 use crate::plan::scope::ResolvedScope;
 use crate::plan::strays::Strays;
@@ -26,6 +27,8 @@ pub(crate) struct Gate {
     pub(crate) needed: BTreeSet<String>,
     /// The scope of a replace.
     pub(crate) scope: Option<ResolvedScope>,
+    /// Whether a digest of the rows is wanted.
+    pub(crate) digest: bool,
 }
 
 /// What passed.
@@ -36,6 +39,8 @@ pub(crate) struct Passed {
     pub(crate) scope: Option<ResolvedScope>,
     /// Columns that some input does not have.
     pub(crate) missing: BTreeSet<String>,
+    /// Of all rows, where it was wanted.
+    pub(crate) digest: Option<RowsDigest>,
     strays: Strays,
 }
 
@@ -50,7 +55,8 @@ pub(crate) fn prepared(
     stop: Stop,
 ) -> (impl Stream<Item = Result<(RecordBatch, Places)>> + Send + 'static, Tally) {
     let scope = gate.scope.clone();
-    let tally = Tally(Arc::new(Mutex::new(Passed { scope: gate.scope.take(), ..Passed::default() })));
+    let digest = gate.digest.then(RowsDigest::default);
+    let tally = Tally(Arc::new(Mutex::new(Passed { scope: gate.scope.take(), digest, ..Passed::default() })));
     let checks = Arc::new(Checks { gate, scope, conform: Mutex::default() });
     let counted = tally.clone();
     let stream = until(stop, source)
@@ -92,7 +98,11 @@ impl Checks {
         let (rows, places) = conform.apply(batch)?;
         self.gate.constraints.check(&rows, &places)?;
         let admitted = self.scope.as_ref().map(|scope| Ok((scope.admits(&rows)?, scope.columns()))).transpose()?;
+        let digest = self.gate.digest.then(|| RowsDigest::of(&rows)).transpose()?;
         let mut passed = tally.lock();
+        if let Some(digest) = digest {
+            *passed.digest.get_or_insert_default() += digest;
+        }
         passed.rows += rows.num_rows() as u64;
         passed.missing.extend(conform.missing().iter().cloned());
         if let Some((Some(admitted), columns)) = admitted {

@@ -5,8 +5,6 @@ use std::sync::atomic::{AtomicU64, Ordering};
 
 use arrow::record_batch::RecordBatch;
 use object_store::ObjectStore;
-use parquet::arrow::ArrowWriter;
-use parquet::arrow::arrow_writer::ArrowWriterOptions;
 use parquet::errors::ParquetError;
 use parquet::file::properties::{EnabledStatistics, WriterProperties};
 use parquet::schema::types::ColumnPath;
@@ -14,6 +12,7 @@ use tokio::runtime::Handle;
 use uuid::Uuid;
 
 use super::bounds::PARQUET_PREFIX;
+use super::groups::{GROUP_ROWS, GroupWriter};
 use super::partition::{Partitioning, Values};
 use super::settings::Settings;
 use super::stats::{Observed, StatsPlan};
@@ -22,12 +21,7 @@ use super::{dictionary, path};
 use crate::error::{Error, Result};
 use crate::host::Host;
 use crate::table::actions::AddFile;
-
-/// Rows of a row group at most.
-const GROUP_ROWS: usize = 1024 * 1024;
-
-/// Encoded bytes of a row group at most: a row group is held in memory until it is whole.
-const GROUP_BYTES: usize = 64 * 1024 * 1024;
+use crate::table::encoded::EncodedGroup;
 
 /// Values that the Parquet writer takes at a time; fewer cost time. Wide values end a page before that.
 const WRITE_BATCH: usize = 8192;
@@ -85,9 +79,8 @@ impl Kind {
 }
 
 /// An open data file of one partition.
-#[derive(Debug)]
 pub(super) struct DataFile {
-    writer: ArrowWriter<Sink>,
+    writer: GroupWriter<Sink>,
     observed: Observed,
     partition: Values,
 }
@@ -110,14 +103,12 @@ impl Files {
         let name = format!("{prefix}-{number:05}-{id}-c000{}", self.settings.suffix);
         let path = path::object(self.kind.folder(), &partition, &name)?;
         let sink = Sink::new(self.table.clone(), self.store.clone(), path, self.settings.target, runtime.clone());
-        // The Arrow schema that the writer would put into the footer says nothing that Parquet's own types do not say here.
-        let options = ArrowWriterOptions::new().with_properties(self.properties(plain)).with_skip_arrow_metadata(true);
-        let writer = ArrowWriter::try_new_with_options(sink, self.partitioning.file_schema().clone(), options)
-            .map_err(|e| {
-                Error::unsupported("the table has a column that is not written to Parquet")
-                    .detail(e.to_string())
-                    .caused_by(e)
-            })?;
+        let schema = self.partitioning.file_schema().clone();
+        let writer = GroupWriter::new(sink, schema, self.properties(plain)).map_err(|e| {
+            Error::unsupported("the table has a column that is not written to Parquet")
+                .detail(e.to_string())
+                .caused_by(e)
+        })?;
         Ok(DataFile { writer, observed: self.stats.observe(), partition })
     }
 
@@ -137,9 +128,7 @@ impl Files {
             .set_statistics_truncate_length(Some(PARQUET_PREFIX))
             .set_dictionary_page_size_limit(dictionary::LIMIT)
             .set_write_batch_size(WRITE_BATCH)
-            .set_data_page_size_limit(self.page_bytes())
-            .set_max_row_group_row_count(Some(GROUP_ROWS))
-            .set_max_row_group_bytes(Some(GROUP_BYTES));
+            .set_data_page_size_limit(self.page_bytes());
         for column in plain {
             properties = properties.set_column_dictionary_enabled(ColumnPath::new(vec![column.clone()]), false);
         }
@@ -163,14 +152,25 @@ impl DataFile {
         self.writer.write(rows).map_err(|e| self.failed(e))
     }
 
+    /// Appends a row group with the columns of data files. Blocks while the store is behind.
+    ///
+    /// # Errors
+    /// Why it is not in the file; that must be abandoned then.
+    pub(super) fn copy(&mut self, files: &Files, group: &EncodedGroup, runtime: &Handle) -> Result<()> {
+        self.observed.copied(&files.stats, group);
+        let columns = (0..group.columns().len())
+            .map(|column| runtime.block_on(group.column(column)).map_err(|e| ParquetError::External(Box::new(e))));
+        self.writer.copy(columns).map_err(|e| self.failed(e))
+    }
+
     /// Bytes that the file would have if it were closed now, about.
     pub(super) fn size(&self) -> u64 {
-        (self.writer.bytes_written() + self.writer.in_progress_size()) as u64
+        self.writer.encoded() as u64
     }
 
     /// Bytes of memory that the file takes.
     pub(super) fn memory(&self) -> usize {
-        self.writer.memory_size() + self.writer.inner().held()
+        self.writer.memory() + self.writer.sink().held()
     }
 
     /// Writes the footer.
@@ -179,7 +179,7 @@ impl DataFile {
     /// Why that failed; nothing of the file is left then.
     pub(super) fn close(mut self, files: &Files) -> Result<Closed> {
         let footer = self.writer.finish().map_err(|e| self.failed(e))?;
-        let sink = self.writer.inner_mut();
+        let sink = self.writer.sink_mut();
         let upload = sink.finish();
         let size = i64::try_from(sink.written())
             .map_err(|e| Error::internal(format!("the data file '{}' is too large", sink.path())).caused_by(e))?;
@@ -202,12 +202,12 @@ impl DataFile {
     /// Gives the file up, and waits until nothing of it is left in the store.
     pub(super) fn abandon(mut self) {
         // Whoever abandons a file already has the reason to report.
-        let _ = self.writer.inner_mut().abandon();
+        let _ = self.writer.sink_mut().abandon();
     }
 
     /// What made writing fail: the store's reason where it has one.
     fn failed(&mut self, error: ParquetError) -> Error {
-        let sink = self.writer.inner_mut();
+        let sink = self.writer.sink_mut();
         match sink.abandon() {
             Err(reason) => reason,
             Ok(()) => Error::internal(format!("the data file '{}' could not be encoded", sink.path()))

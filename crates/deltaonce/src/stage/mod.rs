@@ -8,6 +8,7 @@
 mod bounds;
 mod dictionary;
 mod file;
+mod groups;
 mod partition;
 mod path;
 pub(crate) mod settings;
@@ -28,7 +29,7 @@ use std::sync::atomic::AtomicU64;
 use arrow::array::Array;
 use arrow::datatypes::{DataType, Field, Fields, Schema, SchemaRef};
 use arrow::record_batch::RecordBatch;
-use futures::{Stream, StreamExt};
+use futures::{Stream, StreamExt, TryStreamExt};
 use object_store::ObjectStore;
 use tokio::runtime::Handle;
 use tokio::sync::mpsc;
@@ -43,9 +44,10 @@ use self::worker::Queue;
 use crate::error::{Error, Result};
 use crate::host::Host;
 use crate::table::actions::{AddFile, ChangeFile};
+use crate::table::encoded::EncodedGroup;
 use crate::table::schema::TableSchema;
 
-/// Batches that wait for a worker.
+/// Pieces that wait for a worker.
 const QUEUED: usize = 3;
 
 /// Rows of a queued batch at most, and bytes about: larger ones are cut, so that a file ends near its target and
@@ -69,6 +71,30 @@ pub(crate) struct Stager {
 struct Output {
     schema: SchemaRef,
     files: Arc<Files>,
+}
+
+/// What goes into a file.
+#[derive(Debug)]
+pub(crate) enum Piece {
+    /// Rows with exactly the table's columns, partition columns included, in the table's order and types.
+    Rows(RecordBatch),
+    /// A row group of one of the table's files that has the columns of new ones, and no NaN.
+    Group(EncodedGroup),
+}
+
+impl From<RecordBatch> for Piece {
+    fn from(rows: RecordBatch) -> Self {
+        Self::Rows(rows)
+    }
+}
+
+impl Piece {
+    pub(crate) fn rows(&self) -> u64 {
+        match self {
+            Self::Rows(rows) => rows.num_rows() as u64,
+            Self::Group(group) => group.rows(),
+        }
+    }
 }
 
 /// The column of change data that says what became of a row (protocol, "Add CDC File").
@@ -112,9 +138,8 @@ impl Stager {
         })
     }
 
-    /// Writes batches with exactly the table's columns, partition columns included, in the table's order and types, and
-    /// gives the `add` actions of the files, all of which are in the store then. No rows give no file; few rows of one
-    /// partition give one.
+    /// Writes pieces, and gives the `add` actions of the files, all of which are in the store then. No rows give no file;
+    /// few rows of one partition give one.
     ///
     /// Must run on a Tokio runtime. Memory is bounded whatever the stream's length. When the future is dropped, files
     /// under way are given up in the background; to be sure that they are gone, end the stream with an error instead
@@ -123,8 +148,11 @@ impl Stager {
     /// # Errors
     /// The stream's error, `Refused` for a partition value that readers would not give back, or why storage failed.
     /// No upload is left half done then; files that were whole stay, unseen.
-    pub(crate) async fn write(&self, rows: impl Stream<Item = Result<RecordBatch>> + Send) -> Result<Vec<AddFile>> {
-        self.rows.write(rows, self.parallelism).await
+    pub(crate) async fn write<P: Into<Piece>>(
+        &self,
+        pieces: impl Stream<Item = Result<P>> + Send,
+    ) -> Result<Vec<AddFile>> {
+        self.rows.write(pieces.map_ok(Into::into), self.parallelism).await
     }
 
     /// Writes batches as for [`Stager::write`], with [`CHANGE_TYPE`] after the table's columns, into files of change data.
@@ -135,14 +163,20 @@ impl Stager {
         &self,
         rows: impl Stream<Item = Result<RecordBatch>> + Send,
     ) -> Result<Vec<ChangeFile>> {
-        Ok(self.changes.write(rows, self.parallelism).await?.into_iter().map(ChangeFile::from).collect())
+        Ok(self
+            .changes
+            .write(rows.map_ok(Piece::Rows), self.parallelism)
+            .await?
+            .into_iter()
+            .map(ChangeFile::from)
+            .collect())
     }
 }
 
 impl Output {
     async fn write(
         &self,
-        rows: impl Stream<Item = Result<RecordBatch>> + Send,
+        pieces: impl Stream<Item = Result<Piece>> + Send,
         parallelism: usize,
     ) -> Result<Vec<AddFile>> {
         let runtime = Handle::try_current()
@@ -151,7 +185,7 @@ impl Output {
         let queue = Arc::new(Queue::new(receiver));
         let mut pool = Pool { files: &self.files, queue, runtime, workers: JoinSet::new(), limit: parallelism };
 
-        let fed = self.feed(rows, &sender, &mut pool).await;
+        let fed = self.feed(pieces, &sender, &mut pool).await;
         if fed.is_ok() {
             pool.queue.set_whole();
         }
@@ -163,23 +197,28 @@ impl Output {
 
     async fn feed(
         &self,
-        rows: impl Stream<Item = Result<RecordBatch>> + Send,
-        sender: &mpsc::Sender<RecordBatch>,
+        pieces: impl Stream<Item = Result<Piece>> + Send,
+        sender: &mpsc::Sender<Piece>,
         pool: &mut Pool<'_>,
     ) -> Result<()> {
-        let mut rows = pin!(rows);
+        let mut pieces = pin!(pieces);
         loop {
-            let batch = tokio::select! {
+            let piece = tokio::select! {
                 biased;
                 error = pool.failed() => return Err(error),
-                next = rows.next() => match next {
-                    Some(batch) => batch?,
+                next = pieces.next() => match next {
+                    Some(piece) => piece?,
                     None => return Ok(()),
                 },
             };
-            self.check(&batch)?;
-            for slice in slices(&batch) {
-                pool.put(sender, slice).await?;
+            match piece {
+                Piece::Rows(batch) => {
+                    self.check(&batch)?;
+                    for slice in slices(&batch) {
+                        pool.put(sender, Piece::Rows(slice)).await?;
+                    }
+                }
+                group @ Piece::Group(_) => pool.put(sender, group).await?,
             }
         }
     }
@@ -208,14 +247,14 @@ struct Pool<'a> {
 }
 
 impl Pool<'_> {
-    /// Queues a batch, and sets another worker on the queue where that is worth another file.
-    async fn put(&mut self, sender: &mpsc::Sender<RecordBatch>, batch: RecordBatch) -> Result<()> {
+    /// Queues a piece, and sets another worker on the queue where that is worth another file.
+    async fn put(&mut self, sender: &mpsc::Sender<Piece>, piece: Piece) -> Result<()> {
         if self.workers.is_empty() {
             self.start();
         }
-        let batch = match sender.try_send(batch) {
+        let piece = match sender.try_send(piece) {
             Ok(()) => return Ok(()),
-            Err(TrySendError::Full(batch) | TrySendError::Closed(batch)) => batch,
+            Err(TrySendError::Full(piece) | TrySendError::Closed(piece)) => piece,
         };
         if self.workers.len() < self.limit && self.queue.encoded() >= SHARED_FROM {
             self.start();
@@ -223,7 +262,7 @@ impl Pool<'_> {
         tokio::select! {
             biased;
             error = self.failed() => Err(error),
-            sent = sender.send(batch) => match sent {
+            sent = sender.send(piece) => match sent {
                 Ok(()) => Ok(()),
                 Err(_) => Err(self.failed().await),
             },

@@ -94,6 +94,15 @@ impl Partitioning {
             .collect()
     }
 
+    /// The partition that a row of just the partition columns says.
+    ///
+    /// # Errors
+    /// As [`values`](Self::values).
+    pub(super) fn values_alone(&self, partition: &RecordBatch) -> Result<Values> {
+        let columns = self.columns.iter().zip(partition.columns());
+        columns.map(|((_, name, data_type), column)| Ok((name.clone(), value(name, data_type, column, 0)?))).collect()
+    }
+
     fn file_rows(&self, batch: &RecordBatch) -> Result<RecordBatch> {
         let columns: Vec<ArrayRef> = self.file_columns.iter().map(|index| batch.column(*index).clone()).collect();
         let options = arrow::record_batch::RecordBatchOptions::new().with_row_count(Some(batch.num_rows()));
@@ -109,6 +118,18 @@ impl Splitter {
         let fields = partitioning.columns.iter().map(|(.., data_type)| SortField::new(data_type.clone())).collect();
         let converter = RowConverter::new(fields).map_err(internal)?;
         Ok(Self { partitioning, converter })
+    }
+
+    /// What [`split`](Self::split) calls the partition that a row of just the partition columns says.
+    ///
+    /// # Errors
+    /// `Internal` for other columns.
+    pub(super) fn partition(&self, partition: &RecordBatch) -> Result<Option<OwnedRow>> {
+        if self.partitioning.columns.is_empty() {
+            return Ok(None);
+        }
+        let rows = self.converter.convert_columns(partition.columns()).map_err(internal)?;
+        Ok(rows.iter().next().map(|row| row.owned()))
     }
 
     /// Splits a batch with all of the table's columns; partitions come in the order of their first rows, and so do the rows of each.

@@ -10,6 +10,7 @@ use parquet::file::metadata::ParquetMetaData;
 
 use super::bounds::{Bounds, bounds};
 use super::settings::Indexed;
+use crate::table::encoded::EncodedGroup;
 
 /// Which statistics a table's files get, worked out once from its schema.
 #[derive(Debug)]
@@ -98,6 +99,17 @@ impl Observed {
         for (node, column) in plan.columns.iter().zip(rows.columns()) {
             self.array(node, column, None);
         }
+    }
+
+    /// Takes note of a row group that goes into the file as it is, in which there is no NaN.
+    pub(super) fn copied(&mut self, plan: &StatsPlan, group: &EncodedGroup) {
+        self.rows += group.rows().cast_signed();
+        each_leaf(&plan.columns, &mut |leaf, parquet, _, indexed| {
+            let nulls = group.columns().get(parquet).and_then(|chunk| chunk.statistics()?.null_count_opt());
+            if let (true, Some(seen), Some(nulls)) = (indexed, self.leaves.get_mut(leaf), nulls) {
+                seen.nulls += nulls;
+            }
+        });
     }
 
     fn array(&mut self, node: &Node, array: &ArrayRef, parent_nulls: Option<&NullBuffer>) {

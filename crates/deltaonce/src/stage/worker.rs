@@ -1,4 +1,4 @@
-//! A thread that turns batches into data files.
+//! A thread that turns pieces into data files.
 
 use std::collections::{HashMap, VecDeque};
 use std::sync::atomic::{AtomicBool, AtomicU64, Ordering};
@@ -9,11 +9,12 @@ use arrow::row::OwnedRow;
 use tokio::runtime::Handle;
 use tokio::sync::mpsc;
 
-use super::dictionary;
 use super::file::{Closed, DataFile, Files};
-use super::partition::Splitter;
+use super::partition::{Part, Splitter, Values};
+use super::{Piece, dictionary};
 use crate::error::Result;
 use crate::table::actions::AddFile;
+use crate::table::encoded::EncodedGroup;
 
 /// Bytes of memory that the open files of one worker may take; beyond it the largest is closed.
 ///
@@ -27,10 +28,10 @@ const OPEN_FILES: usize = 2048;
 const CLOSING_FILES: usize = 16;
 const CLOSING_BYTES: usize = 16 * 1024 * 1024;
 
-/// Batches on their way to the workers of one write, and what the workers and their feeder tell each other.
+/// Pieces on their way to the workers of one write, and what the workers and their feeder tell each other.
 #[derive(Debug)]
 pub(super) struct Queue {
-    batches: Mutex<mpsc::Receiver<RecordBatch>>,
+    pieces: Mutex<mpsc::Receiver<Piece>>,
     /// All rows were queued. A queue that ends without it ends because its feeder went away.
     whole: AtomicBool,
     /// Bytes encoded by all workers, about.
@@ -38,8 +39,8 @@ pub(super) struct Queue {
 }
 
 impl Queue {
-    pub(super) fn new(batches: mpsc::Receiver<RecordBatch>) -> Self {
-        Self { batches: Mutex::new(batches), whole: AtomicBool::new(false), encoded: AtomicU64::new(0) }
+    pub(super) fn new(pieces: mpsc::Receiver<Piece>) -> Self {
+        Self { pieces: Mutex::new(pieces), whole: AtomicBool::new(false), encoded: AtomicU64::new(0) }
     }
 
     /// Says that all rows were queued.
@@ -52,20 +53,20 @@ impl Queue {
         self.encoded.load(Ordering::Relaxed)
     }
 
-    fn next(&self) -> Option<RecordBatch> {
-        self.batches.lock().unwrap_or_else(PoisonError::into_inner).blocking_recv()
+    fn next(&self) -> Option<Piece> {
+        self.pieces.lock().unwrap_or_else(PoisonError::into_inner).blocking_recv()
     }
 
     /// Makes every other worker and the feeder stop.
     fn stop(&self) {
         self.whole.store(false, Ordering::Release);
-        let mut batches = self.batches.lock().unwrap_or_else(PoisonError::into_inner);
-        batches.close();
-        while batches.try_recv().is_ok() {}
+        let mut pieces = self.pieces.lock().unwrap_or_else(PoisonError::into_inner);
+        pieces.close();
+        while pieces.try_recv().is_ok() {}
     }
 }
 
-/// Writes batches of the queue until it ends, and waits until all files are in the store. Blocks.
+/// Writes pieces of the queue until it ends, and waits until all files are in the store. Blocks.
 ///
 /// # Errors
 /// The first thing that failed; then, as where the feeder went away, files not yet closed leave nothing in the store.
@@ -111,12 +112,12 @@ struct Open {
 
 impl Worker<'_> {
     fn drain(&mut self, queue: &Queue) -> Result<()> {
-        while let Some(batch) = queue.next() {
-            self.plain = self.plain.take().or_else(|| dictionary::futile(&batch));
-            for (partition, part) in self.splitter.split(&batch)? {
-                let encoded = self.write(partition, &batch, part.first, &part.rows)?;
-                queue.encoded.fetch_add(encoded, Ordering::Relaxed);
-            }
+        while let Some(piece) = queue.next() {
+            let encoded = match piece {
+                Piece::Rows(rows) => self.write(&rows)?,
+                Piece::Group(group) => self.copy(&group)?,
+            };
+            queue.encoded.fetch_add(encoded, Ordering::Relaxed);
             while self.memory > OPEN_BYTES || self.open.len() > OPEN_FILES {
                 self.close_largest()?;
             }
@@ -141,24 +142,44 @@ impl Worker<'_> {
         Ok(())
     }
 
-    /// Bytes by which the partition's file grew.
-    fn write(
-        &mut self,
-        partition: Option<OwnedRow>,
-        batch: &RecordBatch,
-        first: usize,
-        rows: &RecordBatch,
-    ) -> Result<u64> {
-        let mut open = match self.open.remove(&partition) {
-            Some(open) => open,
+    /// Encodes rows; gives the bytes by which files grew.
+    fn write(&mut self, batch: &RecordBatch) -> Result<u64> {
+        self.plain = self.plain.take().or_else(|| dictionary::futile(batch));
+        let mut grown = 0;
+        for (partition, Part { first, rows }) in self.splitter.split(batch)? {
+            let values = || self.files.partitioning.values(batch, first);
+            let mut open = self.open(&partition, values)?;
+            open.file.write(self.files, &rows)?;
+            grown += self.keep(partition, open)?;
+        }
+        Ok(grown)
+    }
+
+    /// Copies a row group; gives the bytes by which its file grew.
+    fn copy(&mut self, group: &EncodedGroup) -> Result<u64> {
+        let partition = self.splitter.partition(group.partition())?;
+        let values = || self.files.partitioning.values_alone(group.partition());
+        let mut open = self.open(&partition, values)?;
+        open.file.copy(self.files, group, self.runtime)?;
+        self.keep(partition, open)
+    }
+
+    /// The open file of a partition, which is taken out, or a new one.
+    fn open(&mut self, partition: &Option<OwnedRow>, values: impl FnOnce() -> Result<Values>) -> Result<Open> {
+        match self.open.remove(partition) {
+            Some(open) => {
+                self.memory = self.memory.saturating_sub(open.memory);
+                Ok(open)
+            }
             None => {
                 let plain = self.plain.as_deref().unwrap_or_default();
-                let values = self.files.partitioning.values(batch, first)?;
-                Open { file: self.files.open(values, plain, self.runtime)?, memory: 0, size: 0 }
+                Ok(Open { file: self.files.open(values()?, plain, self.runtime)?, memory: 0, size: 0 })
             }
-        };
-        self.memory = self.memory.saturating_sub(open.memory);
-        open.file.write(self.files, rows)?;
+        }
+    }
+
+    /// Puts a file back that got more rows, or closes it where it is large enough; gives the bytes by which it grew.
+    fn keep(&mut self, partition: Option<OwnedRow>, mut open: Open) -> Result<u64> {
         let before = open.size;
         (open.memory, open.size) = (open.file.memory(), open.file.size());
         let grown = open.size.saturating_sub(before);

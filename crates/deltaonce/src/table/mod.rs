@@ -6,6 +6,7 @@ pub(crate) mod create;
 pub(crate) mod data_file;
 pub(crate) mod definition;
 pub(crate) mod deletion_vector;
+pub(crate) mod encoded;
 pub(crate) mod features;
 pub(crate) mod history;
 pub(crate) mod metadata;

@@ -6,7 +6,7 @@
 use std::ops::Range;
 use std::sync::Arc;
 
-use arrow::array::RecordBatch;
+use arrow::array::{RecordBatch, RecordBatchOptions};
 use arrow::datatypes::{DataType, Field, Fields, Schema, SchemaRef, TimeUnit};
 use futures::stream::{self, BoxStream};
 use futures::{FutureExt, StreamExt, TryStreamExt};
@@ -25,6 +25,7 @@ use tokio::task::{JoinHandle, spawn_blocking};
 use super::actions::AddFile;
 use super::data_file::{DataFile, unreadable};
 use super::deletion_vector;
+use super::encoded::EncodedGroup;
 use super::row_ranges::{Cursor, Places, RowRanges};
 use super::schema::TableSchema;
 use super::shape::Shape;
@@ -140,6 +141,26 @@ impl OpenFile {
         let mut builder = ParquetRecordBatchStreamBuilder::new_with_metadata(self.input.clone(), self.metadata.clone());
         let filter = builder.get_row_group_column_bloom_filter(group, column).await;
         filter.map_err(|e| unreadable(&self.file.path, e))
+    }
+
+    /// The row group of a number, not decoded.
+    ///
+    /// # Errors
+    /// `Unsupported` where the log gives no value of its type for a partition column.
+    pub(crate) fn encoded(&self, number: usize) -> Result<EncodedGroup> {
+        let columns = self.schema.columns();
+        let partition = self.schema.partition_columns().iter().filter_map(|name| columns.index_of(name).ok());
+        let (shape, _) = Shape::new(&self.schema, &self.file, &partition.collect::<Vec<_>>(), &self.metadata)?;
+        let row = RecordBatchOptions::new().with_row_count(Some(1));
+        let row = RecordBatch::try_new_with_options(Arc::new(Schema::empty()), Vec::new(), &row);
+        let row = row.map_err(|e| Error::internal("a row of no columns cannot be made").caused_by(e))?;
+        Ok(EncodedGroup {
+            path: self.file.path.as_str().into(),
+            input: self.input.clone(),
+            metadata: self.metadata.clone(),
+            number,
+            partition: shape.fit(&row)?,
+        })
     }
 
     /// Every column of the table, for [`scan`](Self::scan).

@@ -1,0 +1,120 @@
+//! The rows that one of two bags of rows has and the other has not.
+
+use std::collections::HashMap;
+use std::sync::{Arc, Mutex, PoisonError};
+
+use arrow::array::{BooleanArray, RecordBatch};
+use arrow::compute::filter_record_batch;
+use futures::stream::{self, BoxStream};
+use futures::{StreamExt, TryStreamExt};
+
+use super::fingerprint::Fingerprinter;
+use crate::error::{Error, Result};
+use crate::table::row_ranges::RowRanges;
+use crate::table::scan::{OpenFile, Scanned};
+
+/// Rows that are compared at a time; for each of them a hash and a count are held. More are compared in more passes, each
+/// of which reads all rows.
+const ROWS_A_PASS: u64 = 1024 * 1024;
+
+/// A file's rows: all of them, or those at the places given.
+pub(super) type Part<'a> = (&'a OpenFile, Option<RowRanges>);
+
+/// Which bag a row is in.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+pub(super) enum Side {
+    Before,
+    After,
+}
+
+/// The rows that are in one bag and not in the other, as often as they are there more often. Files are read twice (`after`
+/// once), for each [`ROWS_A_PASS`] of the `rows` that `before` has; of their rows nothing is held but a hash of each.
+///
+/// # Errors
+/// `Unsupported` for rows of types that cannot be compared; the stream's are those of reading.
+pub(super) fn difference(
+    before: &[Part<'_>],
+    after: &[Part<'_>],
+    rows: u64,
+) -> Result<BoxStream<'static, Result<(Side, RecordBatch)>>> {
+    passes(before, after, rows.div_ceil(ROWS_A_PASS).max(1))
+}
+
+fn passes(
+    before: &[Part<'_>],
+    after: &[Part<'_>],
+    passes: u64,
+) -> Result<BoxStream<'static, Result<(Side, RecordBatch)>>> {
+    let Some((first, _)) = before.first().or(after.first()) else { return Ok(stream::empty().boxed()) };
+    let printer = Arc::new(Fingerprinter::new(first.schema().columns())?);
+    let all = (0..passes).map(|number| {
+        let pass = Arc::new(Pass { number, passes, printer: printer.clone(), left: Mutex::default() });
+        let count = scans(before, &pass, |pass, rows| pass.count(&rows).map(|()| None));
+        let come = scans(after, &pass, |pass, rows| pass.pick(&rows, false).map(|rows| Some((Side::After, rows))));
+        let gone = scans(before, &pass, |pass, rows| pass.pick(&rows, true).map(|rows| Some((Side::Before, rows))));
+        count.chain(come).chain(gone)
+    });
+    // Collected, since the scans of a pass borrow the files only while they are made.
+    let all: Vec<_> = all.collect();
+    let changed = stream::iter(all).flatten();
+    Ok(changed.try_filter_map(|found| async { Ok(found.filter(|(_, rows)| rows.num_rows() > 0)) }).boxed())
+}
+
+type Found = Option<(Side, RecordBatch)>;
+
+fn scans(
+    files: &[Part<'_>],
+    pass: &Arc<Pass>,
+    each: fn(&Pass, RecordBatch) -> Result<Found>,
+) -> BoxStream<'static, Result<Found>> {
+    let scans = files.iter().map(|(file, places)| {
+        let pass = pass.clone();
+        file.scan(&file.all_columns(), places.as_ref(), move |scanned: Scanned| each(&pass, scanned.rows))
+    });
+    stream::iter(scans.collect::<Vec<_>>()).flatten().boxed()
+}
+
+/// One look at the rows whose hash falls to it.
+struct Pass {
+    number: u64,
+    passes: u64,
+    printer: Arc<Fingerprinter>,
+    /// How often rows were counted and not yet found again.
+    left: Mutex<HashMap<u128, u64>>,
+}
+
+impl Pass {
+    fn is_ours(&self, hash: u128) -> bool {
+        hash % u128::from(self.passes) == u128::from(self.number)
+    }
+
+    fn count(&self, rows: &RecordBatch) -> Result<()> {
+        let hashes = self.printer.hashes(rows)?;
+        let mut left = self.left.lock().unwrap_or_else(PoisonError::into_inner);
+        for hash in hashes.into_iter().filter(|hash| self.is_ours(*hash)) {
+            *left.entry(hash).or_default() += 1;
+        }
+        Ok(())
+    }
+
+    /// The rows that were counted (or those that were not), each as often as it was.
+    fn pick(&self, rows: &RecordBatch, counted: bool) -> Result<RecordBatch> {
+        let hashes = self.printer.hashes(rows)?;
+        let mut left = self.left.lock().unwrap_or_else(PoisonError::into_inner);
+        let picked = hashes.into_iter().map(|hash| {
+            let was_counted = left.get_mut(&hash).is_some_and(|left| {
+                let any = *left > 0;
+                *left = left.saturating_sub(1);
+                any
+            });
+            Some(self.is_ours(hash) && was_counted == counted)
+        });
+        let picked: BooleanArray = picked.collect();
+        drop(left);
+        filter_record_batch(rows, &picked)
+            .map_err(|e| Error::internal("rows that changed could not be picked").caused_by(e))
+    }
+}
+
+#[cfg(test)]
+mod tests;
