@@ -1,5 +1,7 @@
 """Another writer of Delta tables: Python deltalake."""
 
+import pathlib
+
 import pyarrow as pa
 import pyarrow.parquet as pq
 from deltalake import CommitProperties, DeltaTable, WriterProperties, write_deltalake
@@ -51,6 +53,20 @@ def checkpoint(table, options=None):
     return state(table, options)
 
 
+def nest_statistics(table, depth, options=None):
+    """Makes the statistics in the newest checkpoint, a file on local disk, JSON that is nested so deep."""
+    path = sorted(pathlib.Path(table.removeprefix("file://"), "_delta_log").glob("*.checkpoint.parquet"))[-1]
+    checkpoint = pq.read_table(path)
+    at, add = checkpoint.schema.get_field_index("add"), checkpoint["add"].combine_chunks()
+    # Arrow would not take nulls in fields of an absent struct otherwise.
+    fields, columns = [field.with_nullable(True) for field in add.type], add.flatten()
+    stats = add.type.get_field_index("stats")
+    deep = f'{{"numRecords":1,"minValues":{{"id":{"[" * depth}{"]" * depth}}}}}'
+    columns[stats] = pa.array([deep if value else None for value in columns[stats].to_pylist()], fields[stats].type)
+    add = pa.StructArray.from_arrays(columns, fields=fields, mask=add.is_null())
+    pq.write_table(checkpoint.set_column(at, "add", add), path)
+
+
 def add_constraint(table, name, predicate, options=None):
     DeltaTable(table, storage_options=options).alter.add_constraint({name: predicate})
     return state(table, options)
@@ -76,7 +92,10 @@ def state(table, options=None):
     }
 
 
-WRITERS = {f.__name__: f for f in (write, delete, compact, vacuum, checkpoint, add_constraint, changes, state)}
+WRITERS = {
+    f.__name__: f
+    for f in (write, delete, compact, vacuum, checkpoint, nest_statistics, add_constraint, changes, state)
+}
 
 
 def _table(schema, rows):

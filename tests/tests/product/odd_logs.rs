@@ -197,3 +197,20 @@ fn json_nested_without_end_is_refused() {
         }
     }
 }
+
+/// Statistics only help to pass files by, so those that cannot be read are none.
+#[test]
+fn statistics_nested_without_end_in_a_checkpoint_are_none() {
+    let sandbox = Sandbox::default();
+    sandbox.write("rows.ndjson", "{\"id\":1}\n");
+    done(&sandbox, "create t --schema 'id bigint' --property delta.checkpointInterval=1");
+    done(&sandbox, "append t rows.ndjson --write-id first");
+    sandbox.table("t").peer("nest_statistics", json!({"depth": 100_000}));
+    for line in ["show t", "txns t", "merge t rows.ndjson --key id", "insert t rows.ndjson --key id"] {
+        let document = done(&sandbox, line);
+        assert!(document.get("outcome").is_none_or(|outcome| outcome == "unchanged"), "{line}: {document}");
+    }
+    done(&sandbox, "append t rows.ndjson --write-id second");
+    let replaced = done(&sandbox, "replace t rows.ndjson --where 'id = 1'");
+    assert_eq!((&replaced["rows"]["deleted"], &replaced["rows"]["inserted"]), (&json!(2), &json!(1)));
+}

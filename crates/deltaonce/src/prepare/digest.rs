@@ -58,7 +58,7 @@ const ITEM: u64 = 0x082e_fa98_ec4e_6c89;
 /// Every bit of the result depends on every bit of `bits`.
 fn mixed(bits: u64) -> u64 {
     let (low, high) = (bits ^ VALUE, bits.rotate_left(32) ^ ITEM);
-    let wide = u128::from(low) * u128::from(BAG) ^ u128::from(high) * u128::from(ROW);
+    let wide = (u128::from(low) * u128::from(BAG)) ^ (u128::from(high) * u128::from(ROW));
     let folded = (wide as u64) ^ ((wide >> 64) as u64);
     (folded ^ (folded >> 29)).wrapping_mul(BAG)
 }

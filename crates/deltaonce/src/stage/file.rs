@@ -152,15 +152,25 @@ impl DataFile {
         self.writer.write(rows).map_err(|e| self.failed(e))
     }
 
-    /// Appends a row group with the columns of data files. Blocks while the store is behind.
+    /// Appends a row group with the columns of data files. Blocks while it is read, and while the store is behind.
     ///
     /// # Errors
-    /// Why it is not in the file; that must be abandoned then.
+    /// Why it is not in the file, as reading one fails among others; the file must be abandoned then.
     pub(super) fn copy(&mut self, files: &Files, group: &EncodedGroup, runtime: &Handle) -> Result<()> {
         self.observed.copied(&files.stats, group);
-        let columns = (0..group.columns().len())
-            .map(|column| runtime.block_on(group.column(column)).map_err(|e| ParquetError::External(Box::new(e))));
-        self.writer.copy(columns).map_err(|e| self.failed(e))
+        let mut unread = None;
+        let columns = (0..group.columns().len()).map(|column| {
+            runtime.block_on(group.column(column)).map_err(|error| {
+                unread = Some(error);
+                ParquetError::General("a column could not be read".to_owned())
+            })
+        });
+        let copied = self.writer.copy(columns);
+        match (copied, unread) {
+            (Ok(()), _) => Ok(()),
+            (Err(error), None) => Err(self.failed(error)),
+            (Err(_), Some(error)) => self.writer.sink_mut().abandon().and(Err(error)),
+        }
     }
 
     /// Bytes that the file would have if it were closed now, about.

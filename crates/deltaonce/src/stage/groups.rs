@@ -68,10 +68,7 @@ impl<W: Write + Send> GroupWriter<W> {
     }
 
     /// Writes a row group of columns that another file has, in the order of this one's.
-    pub(super) fn copy<E: From<ParquetError>>(
-        &mut self,
-        columns: impl Iterator<Item = std::result::Result<EncodedColumn, E>>,
-    ) -> std::result::Result<(), E> {
+    pub(super) fn copy(&mut self, columns: impl Iterator<Item = Result<EncodedColumn>>) -> Result<()> {
         self.end_group()?;
         let mut group = self.file.next_row_group()?;
         for column in columns {

@@ -123,6 +123,18 @@ async fn copied_row_groups_are_as_they_were_among_encoded_ones() {
 }
 
 #[tokio::test]
+async fn a_file_that_went_away_is_told_as_such() {
+    let table = Table::new();
+    let foreign = table.foreign(&rows(0..20), 10).await;
+    let file = table.open(&foreign).await;
+    table.store.delete(&Path::from("foreign.parquet")).await.unwrap();
+    let pieces = [Ok(Piece::Rows(rows(0..5))), Ok(Piece::Group(file.encoded(1).unwrap()))];
+    let error = table.stager.write(stream::iter(pieces)).await.unwrap_err();
+    assert_eq!(error.kind(), crate::ErrorKind::Retryable, "{error}");
+    assert!(error.message().contains("foreign.parquet"), "{error}");
+}
+
+#[tokio::test]
 async fn a_row_group_ends_where_it_is_full() {
     let table = Table::new();
     let adds = table.stager.write(stream::iter((0..17).map(|n| Ok(rows(n * 65_536..(n + 1) * 65_536))))).await.unwrap();
