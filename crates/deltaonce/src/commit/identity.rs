@@ -4,7 +4,7 @@ use crate::error::{Error, Result};
 use crate::load::Identity;
 
 /// How app ids begin that this library keeps for itself.
-pub(crate) const RESERVED: &str = "deltaonce.";
+const RESERVED: &str = "deltaonce.";
 
 /// What the log says of a load's identities.
 #[derive(Debug, Clone, PartialEq, Eq)]

@@ -3,7 +3,6 @@
 //! Beside each identity the log keeps a digest of its rows, as a `txn` of an app id of its own: what other writers know of
 //! `txn` actions holds for it too, and it is forgotten when the identity is.
 
-use super::identity::RESERVED;
 use crate::error::{Error, Result};
 use crate::load::{Identity, Load};
 use crate::prepare::digest::RowsDigest;
@@ -20,9 +19,17 @@ pub(crate) fn digested(identity: &Identity, rows: RowsDigest) -> Identity {
     Identity { app_id: app_id(identity), version: rows.cast_signed() | version }
 }
 
+/// How app ids begin that keep digests, before the app id that each belongs to.
+const DIGESTS: &str = "deltaonce.rows.1:";
+
 /// The app id that keeps the digest of an identity's rows.
 pub(crate) fn app_id(identity: &Identity) -> String {
-    format!("{RESERVED}rows.1:{}", identity.app_id)
+    format!("{DIGESTS}{}", identity.app_id)
+}
+
+/// Whether an app id keeps digests and is nobody's identity.
+pub(crate) fn keeps_digests(app_id: &str) -> bool {
+    app_id.starts_with(DIGESTS)
 }
 
 /// Checks that a load which is to be compared has an identity to compare by.
@@ -102,6 +109,13 @@ mod tests {
             let error = check("t", &of(42), rows(&[1]), recorded).unwrap_err();
             assert!(error.message().contains("without a digest"), "{error}");
         }
+    }
+
+    #[test]
+    fn nobody_can_take_the_app_id_of_a_digest_for_an_identity() {
+        let digest = digested(&of(1), rows(&[1]));
+        assert!(keeps_digests(&digest.app_id) && !keeps_digests("a"));
+        assert!(crate::commit::identity::validate(&[digest]).is_err());
     }
 
     #[test]

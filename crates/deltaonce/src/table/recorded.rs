@@ -15,7 +15,7 @@ use url::Url;
 use super::actions::Txn;
 use super::snapshot::{Snapshot, long, text};
 use crate::commit::entry::Entry;
-use crate::commit::identity::RESERVED;
+use crate::commit::replay;
 use crate::error::{Error, Result};
 use crate::store::failure;
 
@@ -30,9 +30,8 @@ pub struct RecordedIdentity {
     pub last_updated: Option<i64>,
 }
 
-/// Reads the checkpoint and the entries after it; the newest record of an app id stands. What this library records for itself
-/// is left out. deltalake and its kernel look
-/// up one app id at a time, and only if it is known.
+/// Reads the checkpoint and the entries after it; the newest record of an app id stands, and digests of rows are left out.
+/// deltalake and its kernel look up one app id at a time, and only if it is known.
 pub(crate) async fn read(table: &str, log: &LogStoreRef, snapshot: &Snapshot) -> Result<Vec<RecordedIdentity>> {
     let files = snapshot.log_files()?;
     let mut newest: BTreeMap<String, Txn> = BTreeMap::new();
@@ -46,7 +45,7 @@ pub(crate) async fn read(table: &str, log: &LogStoreRef, snapshot: &Snapshot) ->
     }
     let identity =
         |txn: Txn| RecordedIdentity { app_id: txn.app_id, version: txn.version, last_updated: txn.last_updated };
-    Ok(newest.into_values().filter(|txn| !txn.app_id.starts_with(RESERVED)).map(identity).collect())
+    Ok(newest.into_values().filter(|txn| !replay::keeps_digests(&txn.app_id)).map(identity).collect())
 }
 
 async fn checkpointed(table: &str, log: &LogStoreRef, url: &str) -> Result<Vec<Txn>> {
