@@ -109,8 +109,9 @@ pub(super) fn tells(error: &Error) -> Result<(), String> {
     if matches!(error.kind(), ErrorKind::Internal | ErrorKind::Unknown | ErrorKind::Interrupted) {
         return Err(format!("bad input was called {:?}: {message} {:?}", error.kind(), error.evidence()));
     }
-    if message.is_empty() || message.len() > 2_000 {
-        return Err(format!("a message of {} bytes: {}", message.len(), message.chars().take(300).collect::<String>()));
+    let length = message.chars().count();
+    if length == 0 || length > 2_000 {
+        return Err(format!("a message of {length} characters: {}", message.chars().take(300).collect::<String>()));
     }
     if message.contains(['\n', '\r', '\0', '\u{1b}']) {
         return Err(format!("a message that is more than a line of text: {message:?}"));

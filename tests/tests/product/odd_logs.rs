@@ -214,3 +214,15 @@ fn statistics_nested_without_end_in_a_checkpoint_are_none() {
     let replaced = done(&sandbox, "replace t rows.ndjson --where 'id = 1'");
     assert_eq!((&replaced["rows"]["deleted"], &replaced["rows"]["inserted"]), (&json!(2), &json!(1)));
 }
+
+#[test]
+fn brackets_in_names_and_values_are_no_nesting() {
+    let sandbox = Sandbox::default();
+    let brackets = "[".repeat(600);
+    sandbox.write("schema.sql", format!("id bigint, `{brackets}` string"));
+    sandbox.write("rows.ndjson", json!({"id": 1, &brackets: brackets}).to_string() + "\n");
+    done(&sandbox, "create t --schema schema.sql");
+    done(&sandbox, "append t rows.ndjson --write-id first");
+    done(&sandbox, "show t");
+    assert_eq!(done(&sandbox, "merge t rows.ndjson --key id")["outcome"], "unchanged");
+}

@@ -14,14 +14,14 @@ use object_store::{
     PutMultipartOptions, PutOptions, PutPayload, PutResult, Result,
 };
 
-/// Brackets open at once in one line. Delta's own actions and schemas have some dozens.
+/// Brackets open at once in a line, or in a text of it. Delta's own actions and schemas have some dozens.
 const DEEPEST: u32 = 500;
 
 /// A store that breaks off the read of a log's JSON where it is nested too deep.
 ///
 /// The kernel's reader of JSON shows what it did not expect by recursion, and a line of a hundred thousand brackets, which
-/// anybody can write who may write to the table, ends the process. Brackets within texts count too: statistics and
-/// schemas are JSON in a text.
+/// anybody can write who may write to the table, ends the process. Texts are looked into as well, since statistics and schemas
+/// are JSON in a text; not so the texts in these, which are names and values.
 #[derive(Debug)]
 pub(crate) struct Shallow {
     inner: Arc<dyn ObjectStore>,
@@ -58,21 +58,84 @@ fn is_json(path: &Path) -> bool {
     path.parts().any(|part| part.as_ref() == "_delta_log") && !path.as_ref().ends_with(".parquet")
 }
 
-/// How many brackets are open after `bytes` of a line, and of the lines after it, where `depth` were before; none where
-/// they are too many.
-fn depth_after(bytes: &[u8], mut depth: u32) -> Option<u32> {
-    for byte in bytes {
-        match byte {
-            b'[' | b'{' => depth += 1,
-            b']' | b'}' => depth = depth.saturating_sub(1),
-            b'\n' => depth = 0,
-            _ => {}
+/// What is open where the bytes of a log's JSON that were read end.
+#[derive(Debug, Default)]
+struct Nesting {
+    line: Open,
+    /// Within the text that the line is in.
+    text: Open,
+    /// The digits of `\u` so far, and their number.
+    code: Option<(u32, u32)>,
+}
+
+/// What is open within JSON: brackets, and whether it is in a text, in which brackets are none.
+#[derive(Debug, Default)]
+struct Open {
+    brackets: u32,
+    in_text: bool,
+    escaped: bool,
+}
+
+impl Nesting {
+    /// Reads on; false where too many brackets are open.
+    fn read(&mut self, bytes: &[u8]) -> bool {
+        bytes.iter().all(|byte| self.step(*byte))
+    }
+
+    fn step(&mut self, byte: u8) -> bool {
+        if byte == b'\n' {
+            *self = Self::default();
+            return true;
         }
-        if depth > DEEPEST {
-            return None;
+        let (was_in_text, was_escaped) = (self.line.in_text, self.line.escaped);
+        let fits = self.line.step(byte);
+        match (was_in_text && self.line.in_text, self.line.in_text) {
+            (true, _) => fits && self.unescaped(byte, was_escaped).is_none_or(|byte| self.text.step(byte)),
+            (false, starts) => {
+                if starts {
+                    (self.text, self.code) = (Open::default(), None);
+                }
+                fits
+            }
         }
     }
-    Some(depth)
+
+    /// The byte that a text says with `byte`, if that ends a way to say one.
+    fn unescaped(&mut self, byte: u8, escaped: bool) -> Option<u8> {
+        match (self.code.take(), escaped) {
+            (Some((value, count)), _) => {
+                let value = value * 16 + char::from(byte).to_digit(16).unwrap_or_default();
+                if count < 3 {
+                    self.code = Some((value, count + 1));
+                    return None;
+                }
+                // Nothing beyond ASCII opens or closes anything.
+                u8::try_from(value).ok()
+            }
+            (None, true) if byte == b'u' => {
+                self.code = Some((0, 0));
+                None
+            }
+            (None, true) => matches!(byte, b'"' | b'\\' | b'/').then_some(byte),
+            (None, false) => (byte != b'\\').then_some(byte),
+        }
+    }
+}
+
+impl Open {
+    /// Reads a byte; false where too many brackets are open.
+    fn step(&mut self, byte: u8) -> bool {
+        match byte {
+            _ if self.escaped => self.escaped = false,
+            b'\\' if self.in_text => self.escaped = true,
+            b'"' => self.in_text = !self.in_text,
+            _ if self.in_text => {}
+            b'[' | b'{' => self.brackets += 1,
+            b']' | b'}' => self.brackets = self.brackets.saturating_sub(1),
+            _ => {}
+        }
+        self.brackets <= DEEPEST
+    }
 }
 
 fn too_deep(path: &Path) -> Error {
@@ -99,11 +162,10 @@ impl ObjectStore for Shallow {
             return Ok(found);
         }
         let (meta, range, attributes) = (found.meta.clone(), found.range.clone(), found.attributes.clone());
-        let (path, mut depth) = (location.clone(), 0);
+        let (path, mut nesting) = (location.clone(), Nesting::default());
         let checked = found.into_stream().map(move |bytes| {
             let bytes = bytes?;
-            depth = depth_after(&bytes, depth).ok_or_else(|| too_deep(&path))?;
-            Ok(bytes)
+            if nesting.read(&bytes) { Ok(bytes) } else { Err(too_deep(&path)) }
         });
         Ok(GetResult { payload: GetResultPayload::Stream(checked.boxed()), meta, range, attributes })
     }
@@ -137,6 +199,7 @@ impl ObjectStore for Shallow {
 mod tests {
     use object_store::ObjectStoreExt;
     use object_store::memory::InMemory;
+    use serde_json::json;
 
     use super::*;
 
@@ -149,6 +212,20 @@ mod tests {
             ("t/_delta_log/0.json", [nested(400), nested(400)].join("\n"), true),
             ("t/_delta_log/0.json", nested(501), false),
             ("t/_delta_log/0.json", format!("{{\"stats\":\"{}\"}}", nested(100_000)), false),
+            ("t/_delta_log/0.json", json!({"stats": nested(501)}).to_string(), false),
+            (
+                "t/_delta_log/0.json",
+                json!({"stats": json!({"a": "\"", "b": nested(501)}).to_string()}).to_string(),
+                true,
+            ),
+            (
+                "t/_delta_log/0.json",
+                json!({"stats": format!("{{\"a\":\"\\\"\",\"b\":{}", nested(501))}).to_string(),
+                false,
+            ),
+            ("t/_delta_log/0.json", format!("{{\"stats\":\"{}\"}}", "\\u005b".repeat(501)), false),
+            ("t/_delta_log/0.json", format!("{{\"stats\":\"{}\"}}", "\\u015b".repeat(501)), true),
+            ("t/_delta_log/0.json", format!("{{\"a\":\"\\\\\",\"b\":{}}}", nested(500)), false),
             ("t/_delta_log/0.crc", nested(100_000), false),
             ("t/_delta_log/0.checkpoint.parquet", nested(100_000), true),
             ("t/part.json", nested(100_000), true),
