@@ -30,22 +30,28 @@ pub(super) enum Run {
 /// Cuts `file` into row groups that can be copied and the rows between them, among which are all `changed` ones.
 ///
 /// A row group can be copied where none of its rows changed or is masked, its columns are just those that a new file
-/// would have, and their statistics tell what the log must say of a new file. Whether a column of floats holds NaN they do
-/// not tell, so such columns are read.
+/// would have, none of them nested (Parquet counts nulls in lists otherwise than the log does), and what its file says of
+/// them is enough for a new one: where their pages are, and statistics. Whether a column of floats holds NaN these do not
+/// tell, so such columns are read.
 ///
 /// # Errors
 /// Those of reading.
 pub(super) async fn runs(file: &OpenFile, changed: &RoaringTreemap) -> Result<Vec<Run>> {
-    let floats = match floats(file.schema()) {
-        Some(floats) if has_our_columns(file)? => floats,
-        _ => return Ok(vec![Run::Rows(0..file.physical_rows())]),
-    };
+    let (schema, footer) = (file.schema(), file.footer());
+    let flat = schema.columns().fields().iter().all(|field| !field.data_type().is_nested());
+    if !flat || !has_our_columns(file)? || footer.file_metadata().column_orders().is_none() {
+        return Ok(vec![Run::Rows(0..file.physical_rows())]);
+    }
+    let floats = floats(schema);
     let mut runs: Vec<Run> = Vec::new();
-    for ((number, place), group) in file.groups().iter().cloned().enumerate().zip(file.footer().row_groups()) {
+    for ((number, place), group) in file.groups().iter().cloned().enumerate().zip(footer.row_groups()) {
+        // Parquet's writer takes either all chunks of a file with the places of their pages, or none.
+        let pages = footer.offset_index().and_then(|groups| groups.get(number)).map_or(0, Vec::len);
         let copied = !place.is_empty()
+            && pages == group.columns().len()
             && !touches(changed, &place)
             && !touches(file.masked(), &place)
-            && group.columns().iter().all(tells_enough)
+            && group.columns().iter().all(|chunk| tells_enough(chunk, file.file().size))
             && !has_nan(file, &floats, &place).await?;
         match runs.last_mut() {
             _ if copied => runs.push(Run::Group(number)),
@@ -82,23 +88,22 @@ fn has_our_columns(file: &OpenFile) -> Result<bool> {
     Ok(ours.root_schema().get_fields() == file.parquet_schema().root_schema().get_fields())
 }
 
-/// The table's columns of floats that files hold; none where there are floats within others.
-fn floats(schema: &TableSchema) -> Option<Vec<usize>> {
-    let is_float = |field: &Field| matches!(field.data_type(), DataType::Float32 | DataType::Float64);
-    let fields = schema.columns().fields();
-    let outer = fields.iter().filter(|field| is_float(field)).count();
-    let all = schema.columns().flattened_fields().into_iter().filter(|field| is_float(field)).count();
-    let held = |field: &Field| is_float(field) && !schema.is_partition_column(field.name());
-    (all == outer).then(|| (0..).zip(fields).filter(|(_, field)| held(field)).map(|(number, _)| number).collect())
+/// The table's columns of floats that files hold.
+fn floats(schema: &TableSchema) -> Vec<usize> {
+    let held = |field: &Field| {
+        matches!(field.data_type(), DataType::Float32 | DataType::Float64) && !schema.is_partition_column(field.name())
+    };
+    (0..).zip(schema.columns().fields()).filter(|(_, field)| held(field)).map(|(number, _)| number).collect()
 }
 
-fn tells_enough(chunk: &ColumnChunkMetaData) -> bool {
+fn tells_enough(chunk: &ColumnChunkMetaData, file_size: i64) -> bool {
+    let values = chunk.num_values().unsigned_abs();
     let known = chunk.statistics().is_some_and(|statistics| {
-        let nulls = statistics.null_count_opt();
-        let bounded = nulls == Some(chunk.num_values().unsigned_abs()) || statistics.min_bytes_opt().is_some();
-        nulls.is_some() && bounded && !statistics.is_min_max_deprecated()
+        let bounded = statistics.min_bytes_opt().is_some() && !statistics.is_min_max_deprecated();
+        statistics.null_count_opt().is_some_and(|nulls| nulls == values || nulls < values && bounded)
     });
-    known && place(chunk).is_some()
+    let lies_within = |(start, length): (u64, u64)| start.saturating_add(length) <= file_size.unsigned_abs();
+    known && place(chunk).is_some_and(lies_within)
 }
 
 async fn has_nan(file: &OpenFile, floats: &[usize], group: &Range<u64>) -> Result<bool> {

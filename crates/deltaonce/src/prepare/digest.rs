@@ -53,6 +53,8 @@ impl RowsDigest {
 const VALUE: u64 = 0x243f_6a88_85a3_08d3;
 const ROW: u64 = 0x1319_8a2e_0370_7345;
 const BAG: u64 = 0xa409_3822_299f_31d1;
+/// Any NaN, whose own bits differ between machines.
+const NAN: u64 = 0x7ff8_0000_0000_0000;
 const ITEM: u64 = 0x082e_fa98_ec4e_6c89;
 
 /// Every bit of the result depends on every bit of `bits`.
@@ -140,7 +142,7 @@ where
 fn float(value: f64, seed: u64) -> u64 {
     let value = match value {
         _ if value == 0.0 => 0.0,
-        _ if value.is_nan() => f64::NAN,
+        _ if value.is_nan() => return mixed(seed ^ NAN),
         value => value,
     };
     mixed(seed ^ value.to_bits())

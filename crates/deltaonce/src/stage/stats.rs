@@ -107,7 +107,7 @@ impl Observed {
         each_leaf(&plan.columns, &mut |leaf, parquet, _, indexed| {
             let nulls = group.columns().get(parquet).and_then(|chunk| chunk.statistics()?.null_count_opt());
             if let (true, Some(seen), Some(nulls)) = (indexed, self.leaves.get_mut(leaf), nulls) {
-                seen.nulls += nulls;
+                seen.nulls = seen.nulls.saturating_add(nulls);
             }
         });
     }

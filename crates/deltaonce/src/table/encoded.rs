@@ -95,10 +95,15 @@ impl EncodedGroup {
     }
 }
 
+/// What a Parquet file begins with, before its first page.
+const MAGIC_BYTES: u64 = 4;
+
 /// Where in its file a column chunk begins, and how many bytes it has; none where the footer says what cannot be.
 pub(crate) fn place(chunk: &ColumnChunkMetaData) -> Option<(u64, u64)> {
-    let start = chunk.dictionary_page_offset().unwrap_or_else(|| chunk.data_page_offset());
-    let (start, length) = (u64::try_from(start).ok()?, u64::try_from(chunk.compressed_size()).ok()?);
+    let (dictionary, data) = (chunk.dictionary_page_offset(), chunk.data_page_offset());
+    let ordered = dictionary.is_none_or(|dictionary| dictionary < data);
+    let start = u64::try_from(dictionary.unwrap_or(data)).ok().filter(|start| ordered && *start >= MAGIC_BYTES)?;
+    let length = u64::try_from(chunk.compressed_size()).ok()?;
     (length > 0).then_some((start, length))
 }
 

@@ -7,6 +7,7 @@ use futures::{StreamExt, TryStreamExt, stream};
 use serde_json::Value;
 
 use crate::commit::entry::Entry;
+use crate::commit::replay;
 use crate::error::Result;
 use crate::load::Identity;
 use crate::store::failure;
@@ -136,6 +137,7 @@ fn commit(version: u64, entry: &Entry) -> Commit {
         identities: entry
             .txns
             .iter()
+            .filter(|txn| !replay::keeps_digests(&txn.app_id))
             .map(|txn| Identity { app_id: txn.app_id.clone(), version: txn.version })
             .collect(),
         engine: text(info("engineInfo")),

@@ -58,6 +58,16 @@ async fn groups_without_a_change_are_copied_and_others_read_together() {
 async fn a_group_is_read_where_its_statistics_do_not_tell_all() {
     let none = |p: WriterPropertiesBuilder| p.set_statistics_enabled(EnabledStatistics::None);
     assert_eq!(runs_of(vec![("id", ids(20))], None, none, &[]).await, [Run::Rows(0..20)]);
+    let no_pages =
+        |p: WriterPropertiesBuilder| p.set_statistics_enabled(EnabledStatistics::Chunk).set_offset_index_disabled(true);
+    assert_eq!(runs_of(vec![("id", ids(20))], None, no_pages, &[]).await, [Run::Rows(0..20)]);
+    let nulls: ArrayRef = Arc::new(Int64Array::new_null(20));
+    let columns = vec![("id", ids(20)), ("n", nulls)];
+    assert_eq!(runs_of(columns, None, |p| p, &[]).await, [Run::Group(0), Run::Group(1)]);
+    let lists = arrow::array::ListArray::from_iter_primitive::<arrow::datatypes::Int64Type, _, _>(
+        (0..20).map(|_| Some(Vec::<Option<i64>>::new())),
+    );
+    assert_eq!(runs_of(vec![("l", Arc::new(lists) as ArrayRef)], None, |p| p, &[]).await, [Run::Rows(0..20)]);
     let columns = vec![("id", ids(30)), ("x", floats(30, 15))];
     assert_eq!(runs_of(columns, None, |p| p, &[]).await, [Run::Group(0), Run::Rows(10..20), Run::Group(2)]);
 }
