@@ -357,7 +357,7 @@ impl<'a> Run<'a> {
             && let Some(skipped) = self.skipped(&newer).await?
         {
             if self.load.verify_replay {
-                self.same_rows(&skipped, self.digest, &newer).await?;
+                self.verify_prepared(&newer).await?;
             }
             return Ok(Next::Done(Box::new(skipped)));
         }

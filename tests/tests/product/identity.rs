@@ -58,6 +58,13 @@ fn a_replay_with_other_rows_is_refused_when_asked() {
         }
         assert_eq!(sandbox.table(&table).rows().len(), 12);
         refused(&sandbox, &format!("append {table} day1.csv --verify-replay"), 2);
+
+        // Of an identity that a later one superseded there is nothing to compare with; the other still is.
+        done(&sandbox, &format!("append {table} day1.csv --txn more=2"));
+        let superseded = format!("append {table} no-such-file.csv --txn more=1 --verify-replay");
+        assert_eq!(done(&sandbox, &superseded)["outcome"], "skipped");
+        assert_eq!(done(&sandbox, &again)["outcome"], "skipped");
+        refused(&sandbox, &again.replace("day1.parquet", "changes.ndjson"), 1);
         refused(&sandbox, &format!("append {table} day1.csv --write-id deltaonce.rows.1:orders"), 2);
     }
 }
@@ -114,6 +121,7 @@ fn an_entry_says_who_wrote_it_and_what() {
     let history = done(&sandbox, &format!("history {table}"));
     assert_eq!(history["commits"][0]["version"], 1);
     assert_eq!(history["commits"][0]["token"], receipt["token"]);
+    assert_eq!(history["commits"][0]["identity"].as_array().map(Vec::len), Some(1), "{history}");
     assert_eq!(history["commits"][0]["identity"][0]["version"], 42);
 }
 

@@ -1,6 +1,5 @@
 //! The first half of a load: its source becomes rows that a plan can be made of, as often as it takes.
 
-use std::collections::BTreeMap;
 use std::sync::Arc;
 
 use futures::StreamExt;
@@ -50,7 +49,9 @@ impl Run<'_> {
     pub(super) async fn prepare(&mut self, source: OpenSource, target: &Target) -> Result<Rows> {
         let schema = target.schema();
         let keyed = self.keyed(schema)?;
-        let (gate, revision) = self.gate(schema, &target.properties(), keyed.as_ref())?;
+        let constraints = Constraints::of(schema, &target.properties()).map_err(|error| error.about(self.name()))?;
+        let revision = keyed.as_ref().map(|keyed| self.revision(keyed, constraints.clone())).transpose()?;
+        let gate = self.gate(schema, constraints, revision.as_ref())?;
         // Made before the source is read, so that properties it cannot obey are told at once.
         let stager = self.stager(target)?;
         let batches = source.read(schema, self.parallelism);
@@ -97,7 +98,7 @@ impl Run<'_> {
     }
 
     /// The key and order of the contract; none for one without a key.
-    pub(super) fn keyed(&self, schema: &TableSchema) -> Result<Option<Keyed>> {
+    fn keyed(&self, schema: &TableSchema) -> Result<Option<Keyed>> {
         let (key, order) = match &self.load.contract {
             Contract::Append | Contract::Replace(_) => return Ok(None),
             Contract::Merge { key, order, .. } => (key, order.as_ref()),
@@ -123,18 +124,7 @@ impl Run<'_> {
         Ok(revision)
     }
 
-    /// What rows must pass that are to go into a table of this schema and these properties, and what a merge makes of them.
-    ///
-    /// # Errors
-    /// `Invalid`, `Refused` or `Unsupported` for what the load or the table asks of them.
-    pub(super) fn gate(
-        &self,
-        schema: &TableSchema,
-        properties: &BTreeMap<String, String>,
-        keyed: Option<&Keyed>,
-    ) -> Result<(Gate, Option<Revision>)> {
-        let constraints = Constraints::of(schema, properties).map_err(|error| error.about(self.name()))?;
-        let revision = keyed.map(|keyed| self.revision(keyed, constraints.clone())).transpose()?;
+    fn gate(&self, schema: &TableSchema, constraints: Constraints, revision: Option<&Revision>) -> Result<Gate> {
         let scope = match &self.load.contract {
             Contract::Replace(scope) => {
                 Some(ResolvedScope::resolve(scope, schema).map_err(|error| error.about(self.name()))?)
@@ -142,16 +132,14 @@ impl Run<'_> {
             _ => None,
         };
         let is_merge = matches!(self.load.contract, Contract::Merge { .. });
-        let needed = revision.as_ref().filter(|_| is_merge).map(|revision| revision.needed(schema));
-        let needed = needed.unwrap_or_default();
+        let needed = revision.filter(|_| is_merge).map(|revision| revision.needed(schema)).unwrap_or_default();
         let digest = !self.load.identities.is_empty();
         // Rows that are only a part of what is written are checked once they are whole.
-        let gate = if revision.as_ref().is_none_or(Revision::is_whole) {
-            Gate { schema: schema.clone(), constraints, needed, scope, digest }
-        } else {
-            Gate { schema: relaxed(schema, &needed), constraints: Constraints::none(), needed, scope, digest }
-        };
-        Ok((gate, revision))
+        if revision.is_some_and(|revision| !revision.is_whole()) {
+            let schema = relaxed(schema, &needed);
+            return Ok(Gate { schema, constraints: Constraints::none(), needed, scope, digest });
+        }
+        Ok(Gate { schema: schema.clone(), constraints, needed, scope, digest })
     }
 
     fn scope_in_words(&self) -> String {

@@ -11,8 +11,8 @@ use twox_hash::XxHash3_128;
 use crate::error::{Error, Result};
 
 /// The digest of a bag of rows: the same whatever their order and that of their columns, however they are cut into
-/// batches, and whether a column is null or absent. Integers have the digest of wider integers, floats that of doubles,
-/// 0.0 that of -0.0, and one NaN that of any other.
+/// batches, and whether a column is null or absent. A value has the digest of what it becomes when its column's type is
+/// widened (protocol, "Type Widening"); 0.0 has that of -0.0, and one NaN that of any other.
 ///
 /// It tells mistakes apart, not attacks: whoever means to can make two bags of one digest.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, Default)]
@@ -55,6 +55,7 @@ const ROW: u64 = 0x1319_8a2e_0370_7345;
 const BAG: u64 = 0xa409_3822_299f_31d1;
 /// Any NaN, whose own bits differ between machines.
 const NAN: u64 = 0x7ff8_0000_0000_0000;
+const MICROS_A_DAY: i64 = 86_400_000_000;
 const ITEM: u64 = 0x082e_fa98_ec4e_6c89;
 
 /// Every bit of the result depends on every bit of `bits`.
@@ -83,21 +84,20 @@ fn hashes(array: &dyn Array, seed: u64) -> Result<Vec<u64>> {
     let mut hashes = match array.data_type() {
         DataType::Null => vec![0; array.len()],
         DataType::Boolean => array.as_boolean().values().iter().map(|value| mixed(seed ^ u64::from(value))).collect(),
-        DataType::Int8 => integers::<Int8Type>(array, seed),
-        DataType::Int16 => integers::<Int16Type>(array, seed),
-        DataType::Int32 => integers::<Int32Type>(array, seed),
-        DataType::Int64 => integers::<Int64Type>(array, seed),
-        DataType::Date32 => integers::<Date32Type>(array, seed),
-        DataType::Timestamp(TimeUnit::Microsecond, _) => integers::<TimestampMicrosecondType>(array, seed),
+        DataType::Int8 => integers::<Int8Type>(array, seed, 1),
+        DataType::Int16 => integers::<Int16Type>(array, seed, 1),
+        DataType::Int32 => integers::<Int32Type>(array, seed, 1),
+        DataType::Int64 => integers::<Int64Type>(array, seed, 1),
+        DataType::Date32 => integers::<Date32Type>(array, seed, MICROS_A_DAY),
+        DataType::Timestamp(TimeUnit::Microsecond, _) => integers::<TimestampMicrosecondType>(array, seed, 1),
         DataType::Float32 => {
             array.as_primitive::<Float32Type>().values().iter().map(|value| float(f64::from(*value), seed)).collect()
         }
         DataType::Float64 => {
             array.as_primitive::<Float64Type>().values().iter().map(|value| float(*value, seed)).collect()
         }
-        DataType::Decimal128(..) => {
-            let halves = |value: &i128| mixed(seed ^ *value as u64 ^ mixed((*value >> 64) as u64));
-            array.as_primitive::<Decimal128Type>().values().iter().map(halves).collect()
+        DataType::Decimal128(_, scale) => {
+            array.as_primitive::<Decimal128Type>().values().iter().map(|value| decimal(*value, *scale, seed)).collect()
         }
         DataType::Utf8 => texts(array.as_string::<i32>().iter().map(|text| text.map(str::as_bytes)), seed),
         DataType::LargeUtf8 => texts(array.as_string::<i64>().iter().map(|text| text.map(str::as_bytes)), seed),
@@ -114,15 +114,15 @@ fn hashes(array: &dyn Array, seed: u64) -> Result<Vec<u64>> {
         }
         DataType::List(_) => {
             let list = array.as_list::<i32>();
-            items(list.value_offsets(), &self::hashes(list.values(), mixed(seed))?, seed)
+            lists(list.value_offsets(), list.values(), seed)?
         }
         DataType::LargeList(_) => {
             let list = array.as_list::<i64>();
-            items(list.value_offsets(), &self::hashes(list.values(), mixed(seed))?, seed)
+            lists(list.value_offsets(), list.values(), seed)?
         }
         DataType::Map(..) => {
             let map = array.as_map();
-            items(map.value_offsets(), &self::hashes(map.entries(), mixed(seed))?, seed)
+            lists(map.value_offsets(), map.entries(), seed)?
         }
         other => return Err(Error::internal(format!("rows with values of the type {other} have no digest"))),
     };
@@ -132,34 +132,54 @@ fn hashes(array: &dyn Array, seed: u64) -> Result<Vec<u64>> {
     Ok(hashes)
 }
 
-fn integers<T>(array: &dyn Array, seed: u64) -> Vec<u64>
+fn integers<T>(array: &dyn Array, seed: u64, unit: i64) -> Vec<u64>
 where
     T: ArrowPrimitiveType<Native: Into<i64>>,
 {
-    array.as_primitive::<T>().values().iter().map(|value| mixed(seed ^ (*value).into() as u64)).collect()
+    let values = array.as_primitive::<T>().values().iter();
+    values.map(|value| integer((*value).into().wrapping_mul(unit), seed)).collect()
+}
+
+fn integer(value: i64, seed: u64) -> u64 {
+    mixed(seed ^ value.cast_unsigned())
 }
 
 fn float(value: f64, seed: u64) -> u64 {
-    let value = match value {
-        _ if value == 0.0 => 0.0,
-        _ if value.is_nan() => return mixed(seed ^ NAN),
-        value => value,
-    };
+    // A double holds every integer below this one, so that widened integers are told from each other.
+    const INTEGERS: f64 = 9_007_199_254_740_992.0;
+    if value.is_nan() {
+        return mixed(seed ^ NAN);
+    }
+    if value.fract() == 0.0 && value.abs() < INTEGERS {
+        return integer(value as i64, seed);
+    }
     mixed(seed ^ value.to_bits())
+}
+
+fn decimal(mut unscaled: i128, mut scale: i8, seed: u64) -> u64 {
+    while scale > 0 && unscaled % 10 == 0 {
+        (unscaled, scale) = (unscaled / 10, scale - 1);
+    }
+    match i64::try_from(unscaled) {
+        Ok(value) if scale == 0 => integer(value, seed),
+        _ => mixed(seed ^ unscaled as u64 ^ mixed((unscaled >> 64) as u64 ^ mixed(ITEM ^ scale as u64))),
+    }
 }
 
 fn texts<'a>(texts: impl Iterator<Item = Option<&'a [u8]>>, seed: u64) -> Vec<u64> {
     texts.map(|text| text.map_or(0, |text| mixed(seed ^ bytes(text)))).collect()
 }
 
-/// The hash of each list, of which `offsets` say where in `values` its items begin.
-fn items<O: Copy + TryInto<usize>>(offsets: &[O], values: &[u64], seed: u64) -> Vec<u64> {
+/// The hash of each list, of which `offsets` say where in `values` its items begin; other values are not looked at.
+fn lists<O: Copy + TryInto<usize>>(offsets: &[O], values: &dyn Array, seed: u64) -> Result<Vec<u64>> {
+    let place = |offset: Option<&O>| offset.and_then(|offset| (*offset).try_into().ok()).unwrap_or_default();
+    let (first, last) = (place(offsets.first()), place(offsets.last()));
+    let items = hashes(&values.slice(first, last - first), mixed(seed))?;
     let list = |ends: &[O]| {
-        let place = |end: Option<&O>| end.and_then(|end| (*end).try_into().ok()).unwrap_or_default();
-        let items = values.get(place(ends.first())..place(ends.last())).unwrap_or_default();
+        let items = items.get(place(ends.first()) - first..place(ends.last()) - first).unwrap_or_default();
         items.iter().fold(mixed(seed ^ items.len() as u64), |hash, item| mixed(hash.rotate_left(1) ^ *item))
     };
-    offsets.windows(2).map(list).collect()
+    Ok(offsets.windows(2).map(list).collect())
 }
 
 #[cfg(test)]

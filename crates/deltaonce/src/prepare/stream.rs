@@ -3,7 +3,7 @@
 use std::collections::BTreeSet;
 use std::sync::{Arc, Mutex, MutexGuard, PoisonError};
 
-use arrow::datatypes::SchemaRef;
+use arrow::datatypes::{Field, Fields, Schema, SchemaRef};
 use arrow::record_batch::RecordBatch;
 use futures::stream::BoxStream;
 use futures::{Stream, StreamExt, stream};
@@ -29,6 +29,21 @@ pub(crate) struct Gate {
     pub(crate) scope: Option<ResolvedScope>,
     /// Whether a digest of the rows is wanted.
     pub(crate) digest: bool,
+}
+
+impl Gate {
+    /// One that any row passes which may once have gone into a table of this schema, and that only takes their digest.
+    pub(crate) fn comparing(schema: &TableSchema) -> Self {
+        let columns = schema.columns().fields().iter();
+        let columns: Fields = columns.map(|field| Field::new(field.name(), field.data_type().clone(), true)).collect();
+        Self {
+            schema: TableSchema::new(Arc::new(Schema::new(columns)), schema.partition_columns().to_vec()),
+            constraints: Constraints::none(),
+            needed: BTreeSet::new(),
+            scope: None,
+            digest: true,
+        }
+    }
 }
 
 /// What passed.
