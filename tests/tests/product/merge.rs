@@ -133,27 +133,45 @@ fn row_groups(sandbox: &Sandbox, table: &str) -> Vec<Vec<u8>> {
     footer.row_groups().iter().map(columns).collect()
 }
 
+/// Makes a table of three row groups of 20,000 rows, each larger than what is copied at least, as Python deltalake writes them.
+fn of_large_groups(sandbox: &Sandbox, table: &str) {
+    let noise = |n: u64| n.wrapping_mul(0x9e37_79b9_7f4a_7c15).rotate_left(29).wrapping_mul(0x2545_f491_4f6c_dd1d);
+    let text = |id: u64| (0..5).map(|part| format!("{:016x}", noise(id * 5 + part))).collect::<String>();
+    let rows = (0..60_000_u64).map(|id| json!({"id": id, "v": text(id), "n": 1}).to_string() + "\n");
+    sandbox.write("large.ndjson", rows.collect::<String>());
+    done(sandbox, "append scratch large.ndjson --write-id large --schema 'id bigint, v string, n bigint'");
+    let [file] = sandbox.table("scratch").data_files().try_into().unwrap();
+    let file = sandbox.path("scratch").join(file).display().to_string();
+    sandbox.table(table).peer("write", json!({"file": file, "group_rows": 20_000}));
+}
+
 #[test]
 fn row_groups_without_a_change_are_copied() {
-    let [disk, s3] = disk_and_s3("orders");
+    let [disk, s3] = disk_and_s3("groups");
     for ((sandbox, table), is_local) in [(disk, true), (s3, false)] {
-        let day1 = sandbox.path("day1.parquet").display().to_string();
-        sandbox.table(&table).peer("write", json!({"file": day1, "group_rows": 4}));
-        let before = is_local.then(|| row_groups(&sandbox, &table));
+        of_large_groups(&sandbox, &table);
+        let groups = || is_local.then(|| row_groups(&sandbox, &table));
+        let check = |before: &Option<Vec<Vec<u8>>>, after: &Option<Vec<Vec<u8>>>| {
+            if let (Some(before), Some(after)) = (before, after) {
+                assert_eq!((before.len(), after.len()), (3, 3));
+                assert!(after[0] == before[0] && after[2] == before[2], "they are copied");
+                assert!(after[1] != before[1], "it is written again");
+            }
+        };
+        let first = groups();
+        sandbox.write("one.ndjson", json!({"id": 30_000, "v": "newer", "n": 2}).to_string() + "\n");
+        let merge = format!("merge {table} one.ndjson --key id --newest-by n");
+        assert_eq!(counts(&done(&sandbox, &merge)), "read=1 updated=1");
+        let second = groups();
+        check(&first, &second);
+        assert_eq!(done(&sandbox, &merge)["outcome"], "unchanged");
 
-        sandbox.write("one.csv", orders_csv("2026-12-31", [(1006, "returned".to_owned(), 99_999_999)]));
-        let merged = done(&sandbox, &format!("merge {table} one.csv {NEWEST}"));
-        assert_eq!(counts(&merged), "read=1 updated=1");
-        if let Some(before) = before {
-            let after = row_groups(&sandbox, &table);
-            assert_eq!((before.len(), after.len()), (3, 3));
-            assert_eq!((&after[0], &after[2]), (&before[0], &before[2]));
-            assert_ne!(after[1], before[1]);
-        }
+        sandbox.write("none.csv", "id,v,n\n");
+        let replaced = done(&sandbox, &format!("replace {table} none.csv --where 'id = 30001' --allow-empty"));
+        assert_eq!(counts(&replaced), "deleted=1");
+        check(&second, &groups());
         let rows = sandbox.table(&table).rows_by_all();
-        assert_eq!((rows.len(), rows.only("order_id", "1006")["status"].as_deref()), (12, Some("returned")));
-        let again = done(&sandbox, &format!("merge {table} one.csv {NEWEST}"));
-        assert_eq!(again["outcome"], "unchanged");
+        assert_eq!((rows.len(), rows.only("id", "30000")["v"].as_deref()), (59_999, Some("newer")));
     }
 }
 

@@ -18,6 +18,10 @@ use crate::table::row_ranges::RowRanges;
 use crate::table::scan::{OpenFile, Scanned};
 use crate::table::schema::TableSchema;
 
+/// Bytes of a row group from which on it is copied: smaller ones are better put together again, and cost a reader of them as
+/// many requests.
+const LEAST_COPIED: i64 = 1024 * 1024;
+
 /// Rows that follow each other in a file.
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub(super) enum Run {
@@ -29,7 +33,7 @@ pub(super) enum Run {
 
 /// Cuts `file` into row groups that can be copied and the rows between them, among which are all `changed` ones.
 ///
-/// A row group can be copied where none of its rows changed or is masked, its columns are just those that a new file
+/// A row group is copied from [`LEAST_COPIED`] on, and where none of its rows changed or is masked, its columns are just those that a new file
 /// would have, none of them nested (Parquet counts nulls in lists otherwise than the log does), and what its file says of
 /// them is enough for a new one: where their pages are, and statistics. Whether a column of floats holds NaN these do not
 /// tell, so such columns are read.
@@ -37,6 +41,10 @@ pub(super) enum Run {
 /// # Errors
 /// Those of reading.
 pub(super) async fn runs(file: &OpenFile, changed: &RoaringTreemap) -> Result<Vec<Run>> {
+    runs_from(file, changed, LEAST_COPIED).await
+}
+
+async fn runs_from(file: &OpenFile, changed: &RoaringTreemap, least: i64) -> Result<Vec<Run>> {
     let (schema, footer) = (file.schema(), file.footer());
     let flat = schema.columns().fields().iter().all(|field| !field.data_type().is_nested());
     if !flat || !has_our_columns(file)? || footer.file_metadata().column_orders().is_none() {
@@ -48,6 +56,7 @@ pub(super) async fn runs(file: &OpenFile, changed: &RoaringTreemap) -> Result<Ve
         // Parquet's writer takes either all chunks of a file with the places of their pages, or none.
         let pages = footer.offset_index().and_then(|groups| groups.get(number)).map_or(0, Vec::len);
         let copied = !place.is_empty()
+            && group.compressed_size() >= least
             && pages == group.columns().len()
             && !touches(changed, &place)
             && !touches(file.masked(), &place)

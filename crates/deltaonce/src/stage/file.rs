@@ -158,18 +158,9 @@ impl DataFile {
     /// Why it is not in the file, as reading one fails among others; the file must be abandoned then.
     pub(super) fn copy(&mut self, files: &Files, group: &EncodedGroup, runtime: &Handle) -> Result<()> {
         self.observed.copied(&files.stats, group);
-        let mut unread = None;
-        let columns = (0..group.columns().len()).map(|column| {
-            runtime.block_on(group.column(column)).map_err(|error| {
-                unread = Some(error);
-                ParquetError::General("a column could not be read".to_owned())
-            })
-        });
-        let copied = self.writer.copy(columns);
-        match (copied, unread) {
-            (Ok(()), _) => Ok(()),
-            (Err(error), None) => Err(self.failed(error)),
-            (Err(_), Some(error)) => self.writer.sink_mut().abandon().and(Err(error)),
+        match runtime.block_on(group.read()) {
+            Ok(columns) => self.writer.copy(columns).map_err(|e| self.failed(e)),
+            Err(error) => self.writer.sink_mut().abandon().and(Err(error)),
         }
     }
 

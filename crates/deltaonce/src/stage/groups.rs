@@ -68,11 +68,10 @@ impl<W: Write + Send> GroupWriter<W> {
     }
 
     /// Writes a row group of columns that another file has, in the order of this one's.
-    pub(super) fn copy(&mut self, columns: impl Iterator<Item = Result<EncodedColumn>>) -> Result<()> {
+    pub(super) fn copy(&mut self, columns: Vec<EncodedColumn>) -> Result<()> {
         self.end_group()?;
         let mut group = self.file.next_row_group()?;
-        for column in columns {
-            let EncodedColumn { bytes, close } = column?;
+        for EncodedColumn { bytes, close } in columns {
             group.append_column(&bytes, close)?;
         }
         group.close()?;

@@ -8,10 +8,12 @@ use bytes::{Buf, Bytes};
 use parquet::arrow::ParquetRecordBatchStreamBuilder;
 use parquet::arrow::arrow_reader::ArrowReaderMetadata;
 use parquet::arrow::async_reader::AsyncFileReader;
+use parquet::bloom_filter::Sbbf;
 use parquet::column::writer::ColumnCloseResult;
 use parquet::errors::ParquetError;
 use parquet::file::metadata::{ColumnChunkMetaData, RowGroupMetaData};
 use parquet::file::page_index::column_index::ColumnIndexMetaData;
+use parquet::file::page_index::offset_index::OffsetIndexMetaData;
 use parquet::file::reader::{ChunkReader, Length};
 
 use super::data_file::{DataFile, unreadable};
@@ -61,37 +63,50 @@ impl EncodedGroup {
         self.metadata.metadata().row_groups().get(self.number)
     }
 
-    /// Reads the column that is number `column` among Parquet's.
+    /// Reads its columns, as Parquet numbers them.
     ///
     /// # Errors
-    /// As reading a file fails.
-    pub(crate) async fn column(&self, column: usize) -> Result<EncodedColumn> {
+    /// As reading a file fails; `Internal` where a column has no [`place`].
+    pub(crate) async fn read(&self) -> Result<Vec<EncodedColumn>> {
         let failed = |e| unreadable(&self.path, e);
-        let (footer, mut input) = (self.metadata.metadata(), self.input.clone());
-        let chunk = self.columns().get(column);
-        let (chunk, (start, length)) = chunk.and_then(|chunk| Some((chunk, place(chunk)?))).ok_or_else(|| {
-            Error::internal(format!("column {column} of a row group of data file '{}' has no place", self.path))
+        let places: Option<Vec<(u64, u64)>> = self.columns().iter().map(place).collect();
+        let places = places.ok_or_else(|| {
+            Error::internal(format!("a row group of data file '{}' has a column without a place", self.path))
         })?;
-        let bytes = input.get_bytes(start..start.saturating_add(length)).await.map_err(failed)?;
-        let bloom_filter = match chunk.bloom_filter_offset() {
-            None => None,
-            Some(_) => {
-                let mut builder = ParquetRecordBatchStreamBuilder::new_with_metadata(input, self.metadata.clone());
-                let filter = builder.get_row_group_column_bloom_filter(self.number, column).await;
-                filter.map_err(failed)?
-            }
-        };
-        let column_index = footer.column_index().and_then(|groups| groups.get(self.number)?.get(column));
-        let offset_index = footer.offset_index().and_then(|groups| groups.get(self.number)?.get(column));
-        let close = ColumnCloseResult {
-            bytes_written: length,
-            rows_written: self.rows(),
-            metadata: chunk.clone(),
-            bloom_filter,
-            column_index: column_index.filter(|index| !matches!(index, ColumnIndexMetaData::NONE)).cloned(),
-            offset_index: offset_index.cloned(),
-        };
-        Ok(EncodedColumn { bytes: Placed { bytes, start }, close })
+        let ranges = places.iter().map(|(start, length)| *start..start.saturating_add(*length)).collect();
+        let chunks = self.input.clone().get_byte_ranges(ranges).await.map_err(failed)?;
+        let mut columns = Vec::with_capacity(chunks.len());
+        for (number, (chunk, (bytes, (start, length)))) in
+            self.columns().iter().zip(chunks.into_iter().zip(places)).enumerate()
+        {
+            let close = ColumnCloseResult {
+                bytes_written: length,
+                rows_written: self.rows(),
+                metadata: chunk.clone(),
+                bloom_filter: self.bloom_filter(chunk, number).await.map_err(failed)?,
+                column_index: self.column_index(number),
+                offset_index: self.offset_index(number),
+            };
+            columns.push(EncodedColumn { bytes: Placed { bytes, start }, close });
+        }
+        Ok(columns)
+    }
+
+    async fn bloom_filter(&self, chunk: &ColumnChunkMetaData, column: usize) -> parquet::errors::Result<Option<Sbbf>> {
+        if chunk.bloom_filter_offset().is_none() {
+            return Ok(None);
+        }
+        let mut builder = ParquetRecordBatchStreamBuilder::new_with_metadata(self.input.clone(), self.metadata.clone());
+        builder.get_row_group_column_bloom_filter(self.number, column).await
+    }
+
+    fn column_index(&self, column: usize) -> Option<ColumnIndexMetaData> {
+        let index = self.metadata.metadata().column_index()?.get(self.number)?.get(column)?;
+        (!matches!(index, ColumnIndexMetaData::NONE)).then(|| index.clone())
+    }
+
+    fn offset_index(&self, column: usize) -> Option<OffsetIndexMetaData> {
+        self.metadata.metadata().offset_index()?.get(self.number)?.get(column).cloned()
     }
 }
 

@@ -21,6 +21,16 @@ async fn runs_of(
     properties: impl Fn(WriterPropertiesBuilder) -> WriterPropertiesBuilder,
     changed: &[u64],
 ) -> Vec<Run> {
+    runs_of_at_least(0, columns, schema, properties, changed).await
+}
+
+async fn runs_of_at_least(
+    least: i64,
+    columns: Vec<(&str, ArrayRef)>,
+    schema: Option<Schema>,
+    properties: impl Fn(WriterPropertiesBuilder) -> WriterPropertiesBuilder,
+    changed: &[u64],
+) -> Vec<Run> {
     let rows = RecordBatch::try_from_iter_with_nullable(columns.into_iter().map(|(n, c)| (n, c, true))).unwrap();
     let builder = WriterProperties::builder().set_max_row_group_row_count(Some(GROUP));
     let mut bytes = Vec::new();
@@ -34,7 +44,7 @@ async fn runs_of(
     store.put(&Path::from("f"), bytes.into()).await.unwrap();
     let schema = TableSchema::new(schema.map_or_else(|| rows.schema(), Arc::new), Vec::new());
     let file = OpenFile::open(store, &schema, &add).await.unwrap();
-    runs(&file, &changed.iter().copied().collect()).await.unwrap()
+    runs_from(&file, &changed.iter().copied().collect(), least).await.unwrap()
 }
 
 fn ids(count: i64) -> ArrayRef {
@@ -52,6 +62,8 @@ async fn groups_without_a_change_are_copied_and_others_read_together() {
     assert_eq!(changed(&[]).await, [group(0), group(1), group(2), group(3)]);
     assert_eq!(changed(&[10, 20, 29]).await, [group(0), Run::Rows(10..30), group(3)]);
     assert_eq!(changed(&[9, 30]).await, [Run::Rows(0..10), group(1), group(2), Run::Rows(30..40)]);
+    let small = runs_of_at_least(LEAST_COPIED, vec![("id", ids(40))], None, |p| p, &[9]).await;
+    assert_eq!(small, [Run::Rows(0..40)], "small row groups are put together");
 }
 
 #[tokio::test]

@@ -9,6 +9,7 @@ use object_store::path::Path;
 use object_store::{ObjectStore, ObjectStoreExt};
 use parquet::arrow::arrow_reader::{ArrowReaderOptions, ParquetRecordBatchReaderBuilder};
 use parquet::file::metadata::PageIndexPolicy;
+use parquet::file::reader::ChunkReader;
 use parquet::schema::types::ColumnPath;
 
 use super::*;
@@ -16,6 +17,7 @@ use crate::error::Result;
 use crate::host::SystemHost;
 use crate::stage::{Piece, Stager};
 use crate::table::actions::AddFile;
+use crate::table::encoded::place;
 use crate::table::scan::OpenFile;
 use crate::table::schema::TableSchema;
 
@@ -75,6 +77,11 @@ impl Table {
     }
 }
 
+fn bytes(column: &EncodedColumn) -> bytes::Bytes {
+    let (start, length) = place(&column.close.metadata).unwrap();
+    column.bytes.get_bytes(start, length as usize).unwrap()
+}
+
 #[tokio::test]
 async fn copied_row_groups_are_as_they_were_among_encoded_ones() {
     let table = Table::new();
@@ -100,15 +107,10 @@ async fn copied_row_groups_are_as_they_were_among_encoded_ones() {
     let counts: Vec<i64> = footer.row_groups().iter().map(|group| group.num_rows()).collect();
     assert_eq!(counts, [100, 100, 100, 100, 100]);
     for (copy, original) in [(0, 0), (2, 2), (3, 3)] {
-        for column in 0..3 {
-            let here = table.open(add).await.encoded(copy).unwrap().column(column).await.unwrap();
-            let there = file.encoded(original).unwrap().column(column).await.unwrap();
-            let length = here.close.bytes_written as usize;
-            assert_eq!(length, there.close.bytes_written as usize);
-            let start = |column: &EncodedColumn| crate::table::encoded::place(&column.close.metadata).unwrap().0;
-            let bytes = |column: &EncodedColumn| {
-                parquet::file::reader::ChunkReader::get_bytes(&column.bytes, start(column), length).unwrap()
-            };
+        let here = table.open(add).await.encoded(copy).unwrap().read().await.unwrap();
+        let there = file.encoded(original).unwrap().read().await.unwrap();
+        assert_eq!((here.len(), there.len()), (3, 3));
+        for (column, (here, there)) in here.into_iter().zip(there).enumerate() {
             assert_eq!(bytes(&here), bytes(&there), "column {column} of row group {copy}");
             assert_eq!(here.close.column_index, there.close.column_index);
             assert_eq!(here.close.bloom_filter.is_some(), column == 0);
