@@ -18,7 +18,27 @@ use crate::table::scan::{OpenFile, Scanned};
 const ROWS_A_PASS: u64 = 1024 * 1024;
 
 /// A file's rows: all of them, or those at the places given.
-pub(super) type Part<'a> = (&'a OpenFile, Option<RowRanges>);
+#[derive(Debug, Clone)]
+pub(super) struct Part {
+    pub(super) file: Arc<OpenFile>,
+    pub(super) places: Option<Arc<RowRanges>>,
+}
+
+impl Part {
+    /// How many rows are there, as the file itself says: the log may say any number.
+    fn rows(&self) -> u64 {
+        let all = || self.file.physical_rows().saturating_sub(self.file.masked().len());
+        self.places.as_ref().map_or_else(all, |places| places.count())
+    }
+
+    /// What `each` makes of its rows, batch by batch.
+    pub(super) fn scan<T: Send + 'static>(
+        &self,
+        mut each: impl FnMut(RecordBatch) -> Result<T> + Send + 'static,
+    ) -> BoxStream<'static, Result<T>> {
+        self.file.scan(&self.file.all_columns(), self.places.as_deref(), move |Scanned { rows, .. }| each(rows))
+    }
+}
 
 /// Which bag a row is in.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
@@ -28,50 +48,45 @@ pub(super) enum Side {
 }
 
 /// The rows that are in one bag and not in the other, as often as they are there more often. Files are read twice (`after`
-/// once), for each [`ROWS_A_PASS`] of the `rows` that `before` has; of their rows nothing is held but a hash of each.
+/// once) for each [`ROWS_A_PASS`] rows that `before` has; of their rows nothing is held but a hash of each of a pass.
 ///
 /// # Errors
 /// `Unsupported` for rows of types that cannot be compared; the stream's are those of reading.
 pub(super) fn difference(
-    before: &[Part<'_>],
-    after: &[Part<'_>],
-    rows: u64,
+    before: Vec<Part>,
+    after: Vec<Part>,
 ) -> Result<BoxStream<'static, Result<(Side, RecordBatch)>>> {
+    let rows = before.iter().fold(0_u64, |rows, part| rows.saturating_add(part.rows()));
     passes(before, after, rows.div_ceil(ROWS_A_PASS).max(1))
 }
 
-fn passes(
-    before: &[Part<'_>],
-    after: &[Part<'_>],
-    passes: u64,
-) -> Result<BoxStream<'static, Result<(Side, RecordBatch)>>> {
-    let Some((first, _)) = before.first().or(after.first()) else { return Ok(stream::empty().boxed()) };
-    let printer = Arc::new(Fingerprinter::new(first.schema().columns())?);
-    let all = (0..passes).map(|number| {
+fn passes(before: Vec<Part>, after: Vec<Part>, passes: u64) -> Result<BoxStream<'static, Result<(Side, RecordBatch)>>> {
+    let Some(first) = before.first().or(after.first()) else { return Ok(stream::empty().boxed()) };
+    let printer = Arc::new(Fingerprinter::new(first.file.schema().columns())?);
+    let changed = stream::iter(0..passes).flat_map(move |number| {
         let pass = Arc::new(Pass { number, passes, printer: printer.clone(), left: Mutex::default() });
-        let count = scans(before, &pass, |pass, rows| pass.count(&rows).map(|()| None));
-        let come = scans(after, &pass, |pass, rows| pass.pick(&rows, false).map(|rows| Some((Side::After, rows))));
-        let gone = scans(before, &pass, |pass, rows| pass.pick(&rows, true).map(|rows| Some((Side::Before, rows))));
+        let count = scans(&before, &pass, |pass, rows| pass.count(&rows).map(|()| None));
+        let come = scans(&after, &pass, |pass, rows| pass.pick(&rows, false).map(|rows| Some((Side::After, rows))));
+        let gone = scans(&before, &pass, |pass, rows| pass.pick(&rows, true).map(|rows| Some((Side::Before, rows))));
         count.chain(come).chain(gone)
     });
-    // Collected, since the scans of a pass borrow the files only while they are made.
-    let all: Vec<_> = all.collect();
-    let changed = stream::iter(all).flatten();
     Ok(changed.try_filter_map(|found| async { Ok(found.filter(|(_, rows)| rows.num_rows() > 0)) }).boxed())
 }
 
 type Found = Option<(Side, RecordBatch)>;
 
+/// What `each` makes of the rows of `parts`, one after the other; a file is read when its turn comes.
 fn scans(
-    files: &[Part<'_>],
+    parts: &[Part],
     pass: &Arc<Pass>,
     each: fn(&Pass, RecordBatch) -> Result<Found>,
 ) -> BoxStream<'static, Result<Found>> {
-    let scans = files.iter().map(|(file, places)| {
+    let pass = pass.clone();
+    let scan = move |part: Part| {
         let pass = pass.clone();
-        file.scan(&file.all_columns(), places.as_ref(), move |scanned: Scanned| each(&pass, scanned.rows))
-    });
-    stream::iter(scans.collect::<Vec<_>>()).flatten().boxed()
+        part.scan(move |rows| each(&pass, rows))
+    };
+    stream::iter(parts.to_vec()).flat_map(scan).boxed()
 }
 
 /// One look at the rows whose hash falls to it.

@@ -19,7 +19,7 @@ use crate::prepare::winners::Winners;
 use crate::stage::CHANGE_TYPE;
 use crate::table::actions::ChangeFile;
 use crate::table::row_ranges::RowRanges;
-use crate::table::scan::{OpenFile, Scanned};
+use crate::table::scan::Scanned;
 
 /// The kinds of change, as the feed calls them.
 const INSERT: &str = "insert";
@@ -54,18 +54,12 @@ pub(super) async fn merged(
     stage.write_changes(stream::iter(updates.into_iter().chain([inserted])).flatten().boxed()).await
 }
 
-/// Writes the changes of a replace: of the `gone` rows (so many) and the `come` ones, those that the others are not equal to.
+/// Writes the changes of a replace: of the `gone` rows and the `come` ones, those that the others are not equal to.
 ///
 /// # Errors
 /// Those of reading and of staging.
-pub(super) async fn replaced(
-    gone: &[Part<'_>],
-    rows: u64,
-    come: &[OpenFile],
-    stage: &dyn Stage,
-) -> Result<Vec<ChangeFile>> {
-    let come: Vec<_> = come.iter().map(|file| (file, None)).collect();
-    let changed = difference(gone, &come, rows)?.map(|changed| match changed? {
+pub(super) async fn replaced(gone: Vec<Part>, come: Vec<Part>, stage: &dyn Stage) -> Result<Vec<ChangeFile>> {
+    let changed = difference(gone, come)?.map(|changed| match changed? {
         (Side::Before, rows) => tagged(&rows, DELETE),
         (Side::After, rows) => tagged(&rows, INSERT),
     });

@@ -16,7 +16,7 @@ use super::target::{Stage, Target};
 use super::{Change, Reads, feed};
 use crate::error::Result;
 use crate::receipt::RowCounts;
-use crate::table::actions::{AddFile, ChangeFile};
+use crate::table::actions::AddFile;
 use crate::table::row_ranges::RowRanges;
 use crate::table::scan::{OpenFile, Scanned, scan};
 
@@ -34,7 +34,7 @@ pub(crate) struct Replace<'a> {
 /// A file that the scope cuts through.
 #[derive(Debug)]
 struct Straddling {
-    file: OpenFile,
+    file: Arc<OpenFile>,
     /// Places of its rows inside.
     inside: RoaringTreemap,
 }
@@ -70,11 +70,16 @@ impl Replace<'_> {
             }
         }
 
-        let cut: Vec<&Straddling> = straddling.iter().filter(|cut| !cut.inside.is_empty()).collect();
-        let taken = take_out(&self.target, cut.iter().map(|cut| (&cut.file, &cut.inside)), self.stage).await?;
+        let cut = straddling.iter().filter(|cut| !cut.inside.is_empty());
+        let taken = take_out(&self.target, cut.map(|cut| (cut.file.as_ref(), &cut.inside)), self.stage).await?;
         // Readers tell the rows of files that only come or only go whole from those files.
         let told = taken.masks.is_empty() && taken.kept.is_empty() && (deleted == 0 || self.rows == 0);
-        let changes = if self.target.feeds && !told { self.feed(&inside, &cut, deleted).await? } else { Vec::new() };
+        let changes = if self.target.feeds && !told {
+            let (gone, come) = (self.parts(&inside, &straddling).await?, self.whole(self.staged).await?);
+            feed::replaced(gone, come, self.stage).await?
+        } else {
+            Vec::new()
+        };
         let copied = taken.kept.iter().filter_map(AddFile::num_records).sum();
         let adds = self.staged.iter().cloned().chain(taken.kept).collect();
         let removes = inside.into_iter().chain(taken.removes).collect();
@@ -82,17 +87,18 @@ impl Replace<'_> {
         Ok(Change { adds, removes, masks: taken.masks, changes, reads, rows, copied, probed, pruned })
     }
 
-    /// Writes the rows that go for good and those that come anew for the change data feed.
-    async fn feed(&self, inside: &[AddFile], cut: &[&Straddling], rows: u64) -> Result<Vec<ChangeFile>> {
-        let (whole, inserted) = (self.open_all(inside).await?, self.open_all(self.staged).await?);
-        let whole = whole.iter().map(|file| (file, None));
-        let parts = cut.iter().map(|cut| (&cut.file, Some(RowRanges::at(&cut.inside))));
-        feed::replaced(&whole.chain(parts).collect::<Vec<_>>(), rows, &inserted, self.stage).await
+    /// The rows of the scope: all of the files inside, and of the others those at the places found.
+    async fn parts(&self, inside: &[AddFile], straddling: &[Straddling]) -> Result<Vec<Part>> {
+        let cut = straddling.iter().filter(|cut| !cut.inside.is_empty());
+        let cut = cut.map(|cut| Part { file: cut.file.clone(), places: Some(RowRanges::at(&cut.inside).into()) });
+        Ok(self.whole(inside).await?.into_iter().chain(cut).collect())
     }
 
-    async fn open_all(&self, files: &[AddFile]) -> Result<Vec<OpenFile>> {
+    /// All rows of files.
+    async fn whole(&self, files: &[AddFile]) -> Result<Vec<Part>> {
         let opens: Vec<_> = files.iter().map(|file| self.target.open(file).boxed()).collect();
-        stream::iter(opens).buffered(self.target.parallelism).try_collect().await
+        let opened = stream::iter(opens).buffered(self.target.parallelism);
+        opened.map_ok(|file| Part { file: file.into(), places: None }).try_collect().await
     }
 
     /// Opens files and finds the rows that lie inside, reading only the columns that the scope is about.
@@ -103,7 +109,7 @@ impl Replace<'_> {
             let columns = columns.clone();
             let scope = Arc::clone(self.scope);
             async move {
-                let file = self.target.open(file).await?;
+                let file = Arc::new(self.target.open(file).await?);
                 let places = move |scanned: Scanned| {
                     let keeps = scope.keeps(&scanned.rows)?;
                     let inside = keeps.values().iter().enumerate().filter(|(_, keeps)| !keeps);
@@ -144,19 +150,14 @@ impl Replace<'_> {
     /// Whether the rows inside are those that come, of which there are just as many. Ends at the first that surely is not.
     async fn says_the_same(&self, inside: &[AddFile], straddling: &[Straddling]) -> Result<bool> {
         let printer = Arc::new(Fingerprinter::new(self.target.schema.columns())?);
-        let staged = self.open_all(self.staged).await?;
         let (mut come, mut seen) = (Fingerprint::default(), HashBits::with_room(self.rows as usize));
-        let mut hashes = self.hashes(&printer, staged.iter().map(|file| (file, None)));
+        let mut hashes = self.hashes(&printer, &self.whole(self.staged).await?);
         while let Some(hashes) = hashes.try_next().await? {
             hashes.iter().for_each(|hash| seen.insert(*hash as u64));
             come.extend(hashes);
         }
-
-        let whole = self.open_all(inside).await?;
-        let whole = whole.iter().map(|file| (file, None));
-        let parts = straddling.iter().map(|cut| (&cut.file, Some(RowRanges::at(&cut.inside))));
         let mut there = Fingerprint::default();
-        let mut hashes = self.hashes(&printer, whole.chain(parts));
+        let mut hashes = self.hashes(&printer, &self.parts(inside, straddling).await?);
         while let Some(hashes) = hashes.try_next().await? {
             if !hashes.iter().all(|hash| seen.may_hold(*hash as u64)) {
                 return Ok(false);
@@ -167,15 +168,12 @@ impl Replace<'_> {
     }
 
     /// The hashes of rows, of several files at once.
-    fn hashes<'f>(
-        &self,
-        printer: &Arc<Fingerprinter>,
-        files: impl Iterator<Item = Part<'f>>,
-    ) -> BoxStream<'static, Result<Vec<u128>>> {
-        let scans = files.map(|(file, places)| {
+    fn hashes(&self, printer: &Arc<Fingerprinter>, parts: &[Part]) -> BoxStream<'static, Result<Vec<u128>>> {
+        let scan = |part: &Part| {
             let printer = printer.clone();
-            file.scan(&file.all_columns(), places.as_ref(), move |scanned| printer.hashes(&scanned.rows))
-        });
-        stream::iter(scans.collect::<Vec<_>>()).flatten_unordered(self.target.parallelism).boxed()
+            part.scan(move |rows| printer.hashes(&rows))
+        };
+        let scans: Vec<_> = parts.iter().map(scan).collect();
+        stream::iter(scans).flatten_unordered(self.target.parallelism).boxed()
     }
 }

@@ -13,11 +13,11 @@ async fn differing(before: &[Vec<i64>], after: &[Vec<i64>], number: u64) -> Vec<
     }
     let mut open = Vec::new();
     for file in &table.files {
-        open.push(OpenFile::open(table.store.clone(), &table.schema, file).await.unwrap());
+        let file = Arc::new(OpenFile::open(table.store.clone(), &table.schema, file).await.unwrap());
+        open.push(Part { file, places: None });
     }
-    let (before, after) = open.split_at(before.len());
-    let (before, after) = (parts(before), parts(after));
-    let mut changes = passes(&before, &after, number).unwrap();
+    let after = open.split_off(before.len());
+    let mut changes = passes(open, after, number).unwrap();
     let mut told = Vec::new();
     while let Some((side, rows)) = changes.try_next().await.unwrap() {
         let ids = rows.column(0).clone();
@@ -27,10 +27,6 @@ async fn differing(before: &[Vec<i64>], after: &[Vec<i64>], number: u64) -> Vec<
     }
     told.sort();
     told
-}
-
-fn parts(files: &[OpenFile]) -> Vec<Part<'_>> {
-    files.iter().map(|file| (file, None)).collect()
 }
 
 proptest! {
