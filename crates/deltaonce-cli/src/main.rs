@@ -25,7 +25,7 @@ use crate::render::Subject;
 use crate::session::Session;
 
 /// The system's gives large buffers back as soon as they are free, and reading data files takes and frees them all the time.
-#[cfg(all(target_os = "linux", any(target_arch = "x86_64", target_arch = "aarch64")))]
+#[cfg(all(target_os = "linux", target_arch = "x86_64"))]
 #[global_allocator]
 static ALLOCATOR: tikv_jemallocator::Jemalloc = tikv_jemallocator::Jemalloc;
 
