@@ -163,13 +163,8 @@ impl Stager {
         &self,
         rows: impl Stream<Item = Result<RecordBatch>> + Send,
     ) -> Result<Vec<ChangeFile>> {
-        Ok(self
-            .changes
-            .write(rows.map_ok(Piece::Rows), self.parallelism)
-            .await?
-            .into_iter()
-            .map(ChangeFile::from)
-            .collect())
+        let adds = self.changes.write(rows.map_ok(Piece::Rows), self.parallelism).await?;
+        Ok(adds.into_iter().map(ChangeFile::from).collect())
     }
 }
 

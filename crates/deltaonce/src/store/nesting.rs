@@ -88,16 +88,15 @@ impl Nesting {
             return true;
         }
         let (was_in_text, was_escaped) = (self.line.in_text, self.line.escaped);
-        let fits = self.line.step(byte);
-        match (was_in_text && self.line.in_text, self.line.in_text) {
-            (true, _) => fits && self.unescaped(byte, was_escaped).is_none_or(|byte| self.text.step(byte)),
-            (false, starts) => {
-                if starts {
-                    (self.text, self.code) = (Open::default(), None);
-                }
-                fits
-            }
+        if !self.line.step(byte) {
+            return false;
         }
+        if !was_in_text {
+            (self.text, self.code) = (Open::default(), None);
+            return true;
+        }
+        let ends = !self.line.in_text;
+        ends || self.unescaped(byte, was_escaped).is_none_or(|byte| self.text.step(byte))
     }
 
     /// The byte that a text says with `byte`, if that ends a way to say one.
