@@ -174,8 +174,7 @@ pub(crate) struct MemoryArgs {
 impl MemoryArgs {
     /// What the rows of the load may take.
     pub(crate) fn scratch(&self) -> Scratch {
-        let memory = self.memory.unwrap_or_else(|| environment::memory() / 4);
-        Scratch { memory, folder: environment::scratch_folder() }
+        environment::scratch(self.memory)
     }
 }
 

@@ -1,8 +1,9 @@
 //! The one place that reads the environment.
 
 use std::ffi::OsStr;
-use std::path::PathBuf;
 use std::{env, fs};
+
+use deltaonce::Scratch;
 
 /// The `AWS_*` variables, as defaults under the storage options that are given. A variable that is not UTF-8 is left out.
 pub(crate) fn storage_defaults() -> Vec<(String, String)> {
@@ -15,14 +16,14 @@ pub(crate) fn storage_defaults() -> Vec<(String, String)> {
     defaults
 }
 
-/// Where files go that are of use to this run only.
-pub(crate) fn scratch_folder() -> PathBuf {
-    env::temp_dir()
+/// So much memory for rows, or a quarter of what there is; and where files go that are of use to this run only.
+pub(crate) fn scratch(memory: Option<u64>) -> Scratch {
+    Scratch { memory: memory.unwrap_or_else(|| self::memory() / 4), folder: env::temp_dir() }
 }
 
 /// Bytes of memory that this process may take: the machine's, or less where it runs in a container. Where that cannot be
 /// told, as much as a small machine has.
-pub(crate) fn memory() -> u64 {
+fn memory() -> u64 {
     const SMALL: u64 = 4 << 30;
     let machine = fs::read_to_string("/proc/meminfo").ok().and_then(|text| {
         let line = text.lines().find_map(|line| line.strip_prefix("MemTotal:"))?;

@@ -393,6 +393,7 @@ impl<'a> Run<'a> {
             masks: is_set("delta.enableDeletionVectors") && target.snapshot().is_some_and(Snapshot::has_vectors),
             feeds: is_set("delta.enableChangeDataFeed"),
             parallelism: self.parallelism,
+            memory: self.table.host().scratch().map_or(u64::MAX, |scratch| scratch.memory),
         };
         match rows {
             Rows::None => Ok(Change::none()),

@@ -25,7 +25,8 @@ pub trait Host: Send + Sync + std::fmt::Debug {
     /// How many threads or files a load may keep busy at a time, at least 1. With 1, a load makes its storage calls in an
     /// order of its own.
     fn parallelism(&self) -> usize;
-    /// What memory the rows of a merge or an insert may take, and where they go beyond it; none: all are held in memory.
+    /// What memory the rows of a merge or an insert may take, and where they go beyond it; also what may be held to tell
+    /// which rows a replace changed, for the change data feed. None: all are held in memory.
     fn scratch(&self) -> Option<Scratch> {
         None
     }
@@ -34,7 +35,7 @@ pub trait Host: Send + Sync + std::fmt::Debug {
 /// Memory for rows, and a place on local disk for those that do not fit.
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub struct Scratch {
-    /// Bytes that the rows of a merge or an insert may take, what is worked out of them included, about.
+    /// Bytes that the rows of a load may take, what is worked out of them included, about.
     pub memory: u64,
     /// A folder in which loads make folders of their own, and remove them when they end.
     pub folder: PathBuf,

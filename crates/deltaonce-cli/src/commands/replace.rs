@@ -5,6 +5,7 @@ use deltaonce::{Error, Load, Result, Scope};
 
 use super::load;
 use crate::args::LoadArgs;
+use crate::environment;
 use crate::render::Report;
 use crate::session::Session;
 
@@ -70,6 +71,6 @@ impl Replace {
     }
 
     pub(crate) async fn run(&self, session: &Session) -> Result<Report> {
-        load::run(&self.load, session, self.load()?).await
+        load::run_bounded(environment::scratch(None), &self.load, session, self.load()?).await
     }
 }

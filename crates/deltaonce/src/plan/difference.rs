@@ -13,9 +13,8 @@ use crate::error::{Error, Result};
 use crate::table::row_ranges::RowRanges;
 use crate::table::scan::{OpenFile, Scanned};
 
-/// Rows that are compared at a time; for each of them a hash and a count are held. More are compared in more passes, each
-/// of which reads all rows.
-const ROWS_A_PASS: u64 = 1024 * 1024;
+/// What a hash and a count take in a map at most, just after it has grown.
+const BYTES_A_ROW: u64 = 128;
 
 /// A file's rows: all of them, or those at the places given.
 #[derive(Debug, Clone)]
@@ -47,20 +46,19 @@ pub(super) enum Side {
     After,
 }
 
-/// The rows that are in one bag and not in the other, as often as they are there more often. Files are read twice (`after`
-/// once) for each [`ROWS_A_PASS`] rows that `before` has; of their rows nothing is held but a hash of each of a pass.
+/// The rows that are in one bag and not in the other, as often as they are there more often. Of the rows
+/// nothing is held but a hash and a count of those of `before`. Where these take more than `memory` bytes, rows are compared
+/// in several passes, each of which reads all of `before` twice and of `after` once.
 ///
 /// # Errors
 /// `Unsupported` for rows of types that cannot be compared; the stream's are those of reading.
 pub(super) fn difference(
     before: Vec<Part>,
     after: Vec<Part>,
+    memory: u64,
 ) -> Result<BoxStream<'static, Result<(Side, RecordBatch)>>> {
     let rows = before.iter().fold(0_u64, |rows, part| rows.saturating_add(part.rows()));
-    passes(before, after, rows.div_ceil(ROWS_A_PASS).max(1))
-}
-
-fn passes(before: Vec<Part>, after: Vec<Part>, passes: u64) -> Result<BoxStream<'static, Result<(Side, RecordBatch)>>> {
+    let passes = rows.div_ceil((memory / BYTES_A_ROW).max(1)).max(1);
     let Some(first) = before.first().or(after.first()) else { return Ok(stream::empty().boxed()) };
     let printer = Arc::new(Fingerprinter::new(first.file.schema().columns())?);
     let changed = stream::iter(0..passes).flat_map(move |number| {

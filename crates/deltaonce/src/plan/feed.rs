@@ -55,11 +55,17 @@ pub(super) async fn merged(
 }
 
 /// Writes the changes of a replace: of the `gone` rows and the `come` ones, those that the others are not equal to.
+/// About so many bytes of `memory` are held to tell them apart.
 ///
 /// # Errors
 /// Those of reading and of staging.
-pub(super) async fn replaced(gone: Vec<Part>, come: Vec<Part>, stage: &dyn Stage) -> Result<Vec<ChangeFile>> {
-    let changed = difference(gone, come)?.map(|changed| match changed? {
+pub(super) async fn replaced(
+    gone: Vec<Part>,
+    come: Vec<Part>,
+    memory: u64,
+    stage: &dyn Stage,
+) -> Result<Vec<ChangeFile>> {
+    let changed = difference(gone, come, memory)?.map(|changed| match changed? {
         (Side::Before, rows) => tagged(&rows, DELETE),
         (Side::After, rows) => tagged(&rows, INSERT),
     });

@@ -180,6 +180,7 @@ impl Table {
             masks: self.masks,
             feeds: self.feeds,
             parallelism: 2,
+            memory: u64::MAX,
         }
     }
 

@@ -76,7 +76,7 @@ impl Replace<'_> {
         let told = taken.masks.is_empty() && taken.kept.is_empty() && (deleted == 0 || self.rows == 0);
         let changes = if self.target.feeds && !told {
             let (gone, come) = (self.parts(&inside, &straddling).await?, self.whole(self.staged).await?);
-            feed::replaced(gone, come, self.stage).await?
+            feed::replaced(gone, come, self.target.memory, self.stage).await?
         } else {
             Vec::new()
         };

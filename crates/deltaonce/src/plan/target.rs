@@ -29,6 +29,8 @@ pub(crate) struct Target<'a> {
     pub(crate) feeds: bool,
     /// How many files may be read at a time.
     pub(crate) parallelism: usize,
+    /// Bytes that may be held for rows that are compared, about.
+    pub(crate) memory: u64,
 }
 
 impl Target<'_> {
