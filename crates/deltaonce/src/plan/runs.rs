@@ -60,7 +60,7 @@ async fn runs_from(file: &OpenFile, changed: &RoaringTreemap, least: i64) -> Res
             && pages == group.columns().len()
             && !touches(changed, &place)
             && !touches(file.masked(), &place)
-            && group.columns().iter().all(|chunk| tells_enough(chunk, file.file().size))
+            && group.columns().iter().all(|chunk| tells_enough(chunk, group.num_rows(), file.file().size))
             && !has_nan(file, &floats, &place).await?;
         match runs.last_mut() {
             _ if copied => runs.push(Run::Group(number)),
@@ -105,14 +105,14 @@ fn floats(schema: &TableSchema) -> Vec<usize> {
     (0..).zip(schema.columns().fields()).filter(|(_, field)| held(field)).map(|(number, _)| number).collect()
 }
 
-fn tells_enough(chunk: &ColumnChunkMetaData, file_size: i64) -> bool {
+fn tells_enough(chunk: &ColumnChunkMetaData, rows: i64, file_size: i64) -> bool {
     let values = chunk.num_values().unsigned_abs();
     let known = chunk.statistics().is_some_and(|statistics| {
         let bounded = statistics.min_bytes_opt().is_some() && !statistics.is_min_max_deprecated();
         statistics.null_count_opt().is_some_and(|nulls| nulls == values || nulls < values && bounded)
     });
     let lies_within = |(start, length): (u64, u64)| start.saturating_add(length) <= file_size.unsigned_abs();
-    known && place(chunk).is_some_and(lies_within)
+    known && chunk.num_values() == rows && place(chunk).is_some_and(lies_within)
 }
 
 async fn has_nan(file: &OpenFile, floats: &[usize], group: &Range<u64>) -> Result<bool> {
