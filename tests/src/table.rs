@@ -64,6 +64,29 @@ impl Table {
         Ok(Rows::from_json(answer.as_array().expect("rows are a list").iter().cloned()))
     }
 
+    /// Its rows as Spark reads them; none on a machine without Java and Maven.
+    ///
+    /// # Panics
+    /// When Spark cannot read it.
+    #[must_use]
+    pub fn rows_by_spark(&self) -> Option<Rows> {
+        let answer = self.spark("rows", json!({}))?;
+        Some(Rows::from_json(answer.as_array().expect("rows are a list").iter().cloned()))
+    }
+
+    /// Has Spark do something to it (`tests/peers/spark_peer.py`); it reads local disk only. None on a machine without Java
+    /// and Maven.
+    ///
+    /// # Panics
+    /// When that fails.
+    pub fn spark(&self, what: &str, mut request: Value) -> Option<Value> {
+        assert!(self.server.is_none(), "Spark reads no table on S3 here");
+        request["do"] = json!(what);
+        request["table"] = json!(self.url);
+        let answer = peers::ask_spark(&request)?;
+        Some(answer.unwrap_or_else(|error| panic!("Spark cannot {what} {}: {error}", self.url)))
+    }
+
     /// Has Python deltalake do something to it (`tests/peers/writers.py`): `write`, `delete`, `compact`, `vacuum`, ….
     ///
     /// # Panics

@@ -1,17 +1,26 @@
 //! The change data feed: each row that changed, once, and no other.
 
 use deltaonce_tests::cli::Sandbox;
-use serde_json::json;
+use serde_json::{Value, json};
 
 use crate::support::{disk_and_s3, done};
 
 const CREATE: &str = "--schema 'id bigint not null, day date, v string, n bigint' --change-data-feed";
 const MERGE: &str = "--key id --newest-by n";
 
-/// What Python deltalake reads of the feed of a version, as `id v kind`, sorted.
+/// What Python deltalake and, on disk, Spark read of the feed of a version, as `id v kind`, sorted.
 fn changes(sandbox: &Sandbox, table: &str, version: u64) -> Vec<String> {
-    let rows = sandbox.table(table).peer("changes", json!({ "version": version }));
-    let rows = rows.as_array().unwrap().iter().map(|row| {
+    let rows = told(&sandbox.table(table).peer("changes", json!({ "version": version })));
+    if !table.starts_with("s3://")
+        && let Some(by_spark) = sandbox.table(table).spark("changes", json!({ "version": version }))
+    {
+        assert_eq!(told(&by_spark), rows, "Spark reads other changes of version {version} of {table}");
+    }
+    rows
+}
+
+fn told(changes: &Value) -> Vec<String> {
+    let rows = changes.as_array().unwrap().iter().map(|row| {
         let text = |name: &str| row[name].as_str().unwrap_or("-").to_owned();
         format!("{} {} {}", text("id"), text("v"), text("_change_type"))
     });

@@ -120,6 +120,8 @@ impl<'a> Case<'a> {
         if run.status == Some(0) {
             let rows = self.rows();
             assert_eq!(&rows, after, "{name}: {contract}");
+            let by_spark = self.table.rows_by_spark();
+            assert!(by_spark.is_none_or(|read| read == rows), "{name}: {contract}: Spark reads other rows");
             let again = self.run(golden, contract).ended(0).outcome();
             assert!(matches!(again.as_str(), "skipped" | "unchanged"), "{name}: {contract}: {again}");
             assert_eq!(self.rows(), rows, "{name}: {contract} again");

@@ -28,6 +28,7 @@ mod readme;
 mod refusals;
 mod replace;
 mod simulation;
+mod spark;
 mod storage_calls;
 mod stores;
 mod support;

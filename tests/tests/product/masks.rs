@@ -3,7 +3,7 @@
 use deltaonce_tests::cli::Sandbox;
 use deltaonce_tests::content::Rows;
 
-use crate::support::{NEWEST, counts, disk_and_s3, done};
+use crate::support::{NEWEST, counts, disk_and_s3, done, spark_reads};
 
 /// A table of orders with deletion vectors on, and one without, that hold the same; first on disk, then on S3.
 fn pairs() -> [(Sandbox, [String; 2]); 2] {
@@ -27,6 +27,8 @@ fn both(sandbox: &Sandbox, tables: &[String; 2], load: &str) -> (serde_json::Val
     assert_eq!(counts(&masked), counts(&plain), "{load}");
     let [rows, others] = tables.each_ref().map(|table| sandbox.table(table).rows_by_all());
     assert_eq!(rows, others, "{load}");
+    spark_reads(sandbox, &tables[0], &rows);
+    spark_reads(sandbox, &tables[1], &rows);
     (masked, rows)
 }
 

@@ -7,7 +7,7 @@ use parquet::file::reader::FileReader;
 use parquet::file::serialized_reader::SerializedFileReader;
 use serde_json::json;
 
-use crate::support::{NEWEST, counts, create_orders, disk_and_s3, done, orders_csv, refused};
+use crate::support::{NEWEST, counts, create_orders, disk_and_s3, done, orders_csv, refused, spark_reads};
 
 fn day1() -> (Sandbox, String) {
     let [(sandbox, table), _] = disk_and_s3("orders");
@@ -172,6 +172,7 @@ fn row_groups_without_a_change_are_copied() {
         check(&second, &groups());
         let rows = sandbox.table(&table).rows_by_all();
         assert_eq!((rows.len(), rows.only("id", "30000")["v"].as_deref()), (59_999, Some("newer")));
+        spark_reads(&sandbox, &table, &rows);
     }
 }
 

@@ -3,6 +3,7 @@
 use std::fmt::Write;
 
 use deltaonce_tests::cli::{Run, Sandbox};
+use deltaonce_tests::content::Rows;
 use deltaonce_tests::s3;
 use serde_json::Value;
 
@@ -10,6 +11,15 @@ use serde_json::Value;
 pub(crate) fn disk_and_s3(name: &str) -> [(Sandbox, String); 2] {
     let server = s3::seaweedfs();
     [(Sandbox::with_fixtures(), format!("lake/{name}")), (Sandbox::on(server), server.fresh_url(name))]
+}
+
+/// Checks that Spark reads these rows from a table on disk, where it can be asked.
+pub(crate) fn spark_reads(sandbox: &Sandbox, table: &str, rows: &Rows) {
+    if !table.starts_with("s3://")
+        && let Some(read) = sandbox.table(table).rows_by_spark()
+    {
+        assert_eq!(read, *rows, "Spark reads other rows from {table}");
+    }
 }
 
 /// Runs a command that must end well, and gives its JSON.
