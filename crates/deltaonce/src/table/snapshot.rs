@@ -57,8 +57,13 @@ impl Snapshot {
 
     /// A later version, at least `version`, of the same table.
     pub(crate) async fn newer(&self, version: u64) -> Result<Self> {
-        let update = self.inner.clone().update(self.log.engine(None), None).await;
-        let newer = match update {
+        let update = || self.inner.clone().update(self.log.engine(None), None);
+        let updated = match update().await {
+            Ok(inner) => Ok(inner),
+            // A listing of a folder may leave out an entry that came while it ran, and name the one after it.
+            Err(_) => update().await,
+        };
+        let newer = match updated {
             Ok(inner) => Self::of(self.name.clone(), self.log.clone(), inner)?,
             Err(error) => {
                 let error = failure::delta(&self.name, "read the new version of", error);
@@ -322,3 +327,6 @@ fn deletion_vector(vectors: &StructArray, row: usize) -> Option<DeletionVector> 
         cardinality: long(vectors.column_by_name("cardinality")?, row)?,
     })
 }
+
+#[cfg(test)]
+mod tests;
